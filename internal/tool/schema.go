@@ -8,8 +8,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// externalChecker holds arguments against a schema that somebody else wrote, in
-// whatever draft. What cannot be read of it is not checked here: its owner will.
+// externalChecker checks arguments against a schema that somebody else wrote, in any draft. Parts
+// that cannot be read are not checked here; their owner will check them.
 func externalChecker(raw json.RawMessage) (*checker, error) {
 	schema := new(jsonschema.Schema)
 	if err := json.Unmarshal(raw, schema); err != nil {
@@ -24,14 +24,14 @@ func externalChecker(raw json.RawMessage) (*checker, error) {
 	}
 	chk := newChecker(schema)
 	chk.sorted, chk.external = true, true
-	// A reference may lead back to itself, and the validator would follow it until
-	// the stack is full, which nothing can recover from.
+	// A reference may lead back to itself. The validator would follow it until
+	// the stack overflows, which cannot be recovered from.
 	chk.shallow = bytes.Contains(raw, []byte(`Ref"`)) || bytes.Contains(raw, []byte(`ref"`)) || bytes.Contains(raw, []byte(`\u`))
 	return chk, nil
 }
 
-// readable is what can be read of a schema that as a whole cannot: the names of the
-// parameters, their types, and which are required.
+// readable returns what can be read of a schema that is unreadable as a whole: the
+// names of the parameters, their types, and which are required.
 func readable(raw json.RawMessage) (*jsonschema.Schema, error) {
 	var top struct {
 		Properties map[string]json.RawMessage `json:"properties"`

@@ -9,12 +9,11 @@ import (
 	"chorus/internal/suggest"
 )
 
-// Set is the tools one agent has. It is made once and never changes, so it may be
-// shared; its Specs are always in the same order and the same bytes, because they
-// stand at the beginning of every prompt.
+// Set holds the tools of one agent. It is immutable, so it may be shared. Its Specs always have the
+// same order and the same bytes, because they are at the beginning of every prompt.
 type Set struct {
 	entries  []*entry // sorted by name
-	unlisted []*entry // sorted by name; found like the others, listed nowhere
+	unlisted []*entry // sorted by name; found like the others but not listed
 	names    map[string]found
 	folded   map[string]found // lower case; the first in order of names wins
 }
@@ -30,8 +29,8 @@ type found struct {
 	convert func([]byte) ([]byte, error)
 }
 
-// NewSet builds the set. Two tools with one name, or with an alias that is
-// another's name or alias, are an error: it would depend on the order who answers.
+// NewSet builds a set. It is an error if two tools have the same name, or if an alias is also another
+// tool's name or alias, because the order would then decide which tool answers.
 func NewSet(tools ...Tool) (*Set, error) {
 	entries := make([]*entry, 0, len(tools))
 	for _, t := range tools {
@@ -98,11 +97,10 @@ func (s *Set) add(name string, f found) error {
 	return nil
 }
 
-// Resolve finds the tool a model named, by its own name, by an alias or in
-// another case, and returns its arguments in our form: an object, with harmless
-// slips corrected. A call of a Forwarder is the call it forwards. What is judged,
-// shown and run must be this tool and these arguments. The error is an answer for
-// the model.
+// Resolve finds the tool that a model named, by its own name, by an alias or in another case. It
+// returns the arguments in our form: an object, with harmless slips corrected. A call of a
+// Forwarder becomes the call that it forwards. What is judged, shown and run must be the returned
+// tool and arguments. The error is an answer for the model.
 func (s *Set) Resolve(name string, args []byte) (Tool, []byte, error) {
 	t, args, err := s.resolve(name, args)
 	if err != nil {
@@ -156,8 +154,8 @@ func (s *Set) find(name string) (found, bool) {
 	return f, ok
 }
 
-// Validate holds arguments against the tool's schema; nil means they fit. The
-// error is an answer for the model: it lists each parameter.
+// Validate checks arguments against the tool's schema. The error is an
+// answer for the model that lists each parameter.
 func (s *Set) Validate(t Tool, args []byte) error {
 	name := t.Spec().Name
 	f, ok := s.names[name]
@@ -167,13 +165,13 @@ func (s *Set) Validate(t Tool, args []byte) error {
 	return f.chk.check(name, args)
 }
 
-// Has reports whether the set knows the tool, listed or not.
+// Has reports whether the set contains the tool, listed or not.
 func (s *Set) Has(t Tool) bool {
 	_, ok := s.names[t.Spec().Name]
 	return ok
 }
 
-// Named finds a tool by its name, or by another name that it answers to.
+// Named finds a tool by its name or by another name that it answers to.
 func (s *Set) Named(name string) (Tool, bool) {
 	f, ok := s.names[name]
 	if !ok {
@@ -196,7 +194,7 @@ func (s *Set) Label(name string, args []byte) string {
 	return t.Spec().Name
 }
 
-// Specs lists what the tools are, sorted by name.
+// Specs lists the specs of the tools, sorted by name.
 func (s *Set) Specs() []Spec {
 	specs := make([]Spec, len(s.entries))
 	for i, e := range s.entries {
@@ -234,8 +232,8 @@ func (s *Set) Unlisted() []Spec {
 	return specs
 }
 
-// ListOnly is the set with only those tools listed that list says yes to, and the extra ones. The others are still
-// found by their names.
+// ListOnly returns the set with only those tools listed that list accepts, and
+// the extra ones. The others can still be found by name.
 func (s *Set) ListOnly(list func(Spec) bool, extra ...Tool) (*Set, error) {
 	var listed, unlisted []*entry
 	for _, e := range slices.Concat(s.entries, s.unlisted) {
@@ -255,22 +253,21 @@ func (s *Set) ListOnly(list func(Spec) bool, extra ...Tool) (*Set, error) {
 	return index(listed, unlisted)
 }
 
-// Filter is the set without the tools that keep says no to.
+// Filter returns the set without the tools that keep rejects.
 func (s *Set) Filter(keep func(Spec) bool) *Set {
 	drop := func(e *entry) bool { return !keep(e.spec) }
 	out, err := index(slices.DeleteFunc(slices.Clone(s.entries), drop), slices.DeleteFunc(slices.Clone(s.unlisted), drop))
 	if err != nil {
-		// The names of a part cannot clash when those of the whole do not.
+		// A subset of names that do not clash cannot clash.
 		panic(err)
 	}
 	return out
 }
 
-// mostMeant is how many names an answer suggests: among hundreds of tools a short
-// word is part of many names.
+// mostMeant is how many names an answer suggests: among hundreds of tools a short word is part of many names.
 const mostMeant = 6
 
-// unknown is the answer to a name nobody has.
+// unknown is the answer to an unknown name.
 func (s *Set) unknown(name string) string {
 	text := "Unknown tool: " + name
 	var meant, all []string

@@ -13,28 +13,27 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Func describes a tool whose arguments are the Go struct In: its fields with
-// their `json` names and `jsonschema` descriptions become the schema, fields with
-// omitempty are optional. Only Name, Description and Run are needed. The functions
-// must be safe for concurrent use; Access and Label must be pure.
+// Func describes a tool whose arguments are the Go struct In. Its fields with their `json` names and
+// `jsonschema` descriptions become the schema; fields with omitempty are optional. Only Name, Description and
+// Run are required. The functions must be safe for concurrent use; Access and Label must be pure.
 type Func[In any] struct {
 	Name        string
-	Description string // usually an embedded .md; space around it is dropped
+	Description string // usually an embedded .md; surrounding space is trimmed
 	ReadOnly    bool
 	Deferred    bool                // see Spec
 	Rare        bool                // see Spec
-	Risk        Risk                // Low when empty
+	Risk        Risk                // Low if empty
 	Enum        map[string][]string // allowed values of string parameters
 	Aliases     []Alias
 	Access      func(In) []Access // nil: judged by the arguments
-	JudgedAs    []string          // the tools that Access names; none: Name alone
+	JudgedAs    []string          // the tools that Access names; if empty, only Name
 	Label       func(In) string
 	Preview     func(context.Context, In) string
 	Run         func(context.Context, In) (Result, error)
 }
 
-// New makes a Tool of the description. Nothing is computed until the tool is
-// asked for its Spec; a type that has no schema is reported by NewSet.
+// New returns a Tool for the description. Nothing is computed until the Spec is
+// first needed. NewSet reports a type that has no schema.
 func New[In any](f Func[In]) Tool { return &typed[In]{def: f} }
 
 type typed[In any] struct {
@@ -80,7 +79,7 @@ func (t *typed[In]) build() {
 	t.chk.shallow = flat(schema)
 }
 
-// flat reports a schema of our own making in which names and types are all there is.
+// flat reports whether a schema of ours specifies only names and types.
 func flat(schema *jsonschema.Schema) bool {
 	for _, p := range schema.Properties {
 		simple := p.Type == "string" || p.Type == "number" || p.Type == "integer" || p.Type == "boolean"
@@ -91,17 +90,17 @@ func flat(schema *jsonschema.Schema) bool {
 	return true
 }
 
-// Share lets the tools of a list use the schemas of others that are described alike: one
-// of each is enough for any number of threads. Neither list changes.
+// Share lets the tools of a list reuse the schemas of equally described tools in another, so that
+// one of each is enough for any number of threads. Neither list changes.
 func Share(list, from []Tool) {
 	for _, t := range list {
 		if t, ok := t.(interface{ takeSchema(Tool) bool }); ok {
-			_ = slices.ContainsFunc(from, t.takeSchema) // one without its like makes a schema of its own
+			_ = slices.ContainsFunc(from, t.takeSchema) // a tool without a match makes its own schema
 		}
 	}
 }
 
-// takeSchema takes the schema over from a tool that would make the same, and says so.
+// takeSchema copies the schema from a tool that would make the same one, and reports whether it did.
 func (t *typed[In]) takeSchema(other Tool) bool {
 	o, ok := other.(*typed[In])
 	if !ok || o == t {
@@ -117,8 +116,8 @@ func (t *typed[In]) takeSchema(other Tool) bool {
 	return true
 }
 
-// plain takes "or null" out of pointers and slices: models that see a list of
-// types send null, and some providers refuse the list.
+// plain removes "or null" from pointers and slices: models that see a list of
+// types send null, and some providers reject the list.
 func plain(s *jsonschema.Schema) {
 	if len(s.Types) == 2 && slices.Contains(s.Types, "null") {
 		for _, typ := range s.Types {
@@ -154,7 +153,7 @@ func (t *typed[In]) Access(args []byte) []Access {
 	return t.def.Access(in)
 }
 
-// Run implements Tool. It also holds when the caller validated nothing.
+// Run implements Tool. It also works if the caller validated nothing.
 func (t *typed[In]) Run(ctx context.Context, args []byte) (Result, error) {
 	if err := ctx.Err(); err != nil {
 		return Result{}, err

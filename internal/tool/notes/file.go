@@ -16,8 +16,8 @@ import (
 	"chorus/internal/tool"
 )
 
-// File is a notebook in a JSON file, an object of strings. The file is read at
-// each use, so several processes may take turns; it is made by the first note.
+// File is a notebook in a JSON file, an object of strings. The file is read on every use,
+// so several processes may use it in turn. The first note creates it.
 type File struct {
 	path string
 	mu   sync.Mutex
@@ -25,9 +25,10 @@ type File struct {
 
 var _ Notebook = (*File)(nil)
 
-// NewFile is the notebook in the file at path.
+// NewFile returns the notebook in the file at path.
 func NewFile(path string) *File { return &File{path: path} }
 
+// Get implements Notebook.
 func (f *File) Get(_ context.Context, key string) (string, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -36,6 +37,7 @@ func (f *File) Get(_ context.Context, key string) (string, bool, error) {
 	return value, ok, err
 }
 
+// List implements Notebook.
 func (f *File) List(context.Context) ([]Note, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,6 +49,7 @@ func (f *File) List(context.Context) ([]Note, error) {
 	return out, err
 }
 
+// Set implements Notebook.
 func (f *File) Set(_ context.Context, key, value string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -61,6 +64,7 @@ func (f *File) Set(_ context.Context, key, value string) error {
 	return f.save(notes)
 }
 
+// Clear implements Notebook.
 func (f *File) Clear(_ context.Context, key string) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,8 +84,8 @@ func (f *File) Clear(_ context.Context, key string) (int, error) {
 	return n, f.save(notes)
 }
 
-// load reads the file. One that is not what we wrote is renamed, and the error
-// says so once: the next use begins a new one.
+// load reads the file. It renames a file that is not in our format, and the
+// error says so once; the next use starts a new file.
 func (f *File) load() (map[string]string, error) {
 	data, err := os.ReadFile(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +105,7 @@ func (f *File) load() (map[string]string, error) {
 	return nil, fmt.Errorf("the notes could not be read and were set aside as %s; begin anew", aside)
 }
 
-// setAside renames the file to a name nobody has.
+// setAside renames the file to an unused name.
 func (f *File) setAside() (string, error) {
 	for i := 1; ; i++ {
 		aside := fmt.Sprintf("%s.broken-%d", f.path, i)
@@ -112,7 +116,7 @@ func (f *File) setAside() (string, error) {
 		if err == nil {
 			err = os.Remove(f.path)
 		} else {
-			err = os.Rename(f.path, aside) // a file system without links
+			err = os.Rename(f.path, aside) // the file system has no hard links
 		}
 		return filepath.Base(aside), err
 	}

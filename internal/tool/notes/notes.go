@@ -1,6 +1,6 @@
-// Package notes is the agent's own notebook: short texts by key that outlive a
-// conversation which had to be shortened. A notebook in a file is written in one
-// step, and one that cannot be read is set aside, never overwritten.
+// Package notes is the agent's own notebook: short texts by key that survive when a conversation is
+// shortened. A notebook in a file is written in one step, and an unreadable one is set aside, never
+// overwritten.
 package notes
 
 import (
@@ -15,7 +15,7 @@ import (
 //go:embed work_notes.md
 var prose string
 
-// The size of a notebook: it is shown to the model again and again.
+// Size limits of a notebook, which is shown to the model again and again.
 const (
 	maxKey   = 100
 	maxValue = 16 << 10
@@ -28,13 +28,13 @@ type Note struct {
 	Value string `json:"value"`
 }
 
-// Notebook keeps notes. Implementations are safe for concurrent use. A notebook
-// that could not be read is an empty one: its error then says where the rest is.
+// Notebook stores notes. Implementations are safe for concurrent use. A notebook that could not
+// be read counts as empty; the error then says where the old contents are.
 type Notebook interface {
 	Get(ctx context.Context, key string) (value string, ok bool, err error)
 	Set(ctx context.Context, key, value string) error
 	List(ctx context.Context) ([]Note, error) // sorted by key
-	// Clear removes one note, or all when key is empty, and says how many went.
+	// Clear removes one note, or all if key is empty, and returns how many it removed.
 	Clear(ctx context.Context, key string) (int, error)
 }
 
@@ -44,7 +44,7 @@ type input struct {
 	Value  string `json:"value,omitempty" jsonschema:"for set"`
 }
 
-// New is the work_notes tool on a notebook.
+// New returns the work_notes tool on a notebook.
 func New(book Notebook) tool.Tool {
 	return tool.New(tool.Func[input]{
 		Name: "work_notes", Description: prose, Risk: tool.Low,

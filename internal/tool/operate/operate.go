@@ -1,9 +1,10 @@
-// Package operate makes tools of operations, so that agents and MCP clients can ask of Chorus what people can:
-// each definition with a Tool name becomes a tool.Tool for agents; those of MCP clients are named by their caller.
+// Package operate turns operations into tools, so that agents and MCP clients can ask
+// of Chorus what people can. Each definition with a Tool name becomes a tool.Tool for
+// agents; the caller names the tools of MCP clients.
 //
-// It promises that a call runs as the caller that the wiring names, with that caller's scopes and no others; that a
-// call that is repeated after a crash has its effect once where the operation knows keys; and that every mistake
-// of the model's is a result that it can correct.
+// It promises that a call runs as the caller that the wiring provides, with that caller's scopes and
+// no others; that a call repeated after a crash takes effect once if the operation supports keys; and
+// that every mistake of the model is a result that it can correct.
 package operate
 
 import (
@@ -22,13 +23,14 @@ import (
 type Options struct {
 	Executor   operation.Executor
 	Operations *operation.Set
-	// Scopes are what a caller can have at most: operations that need another are left out; nil: none are.
+	// Scopes are the most that a caller can have: operations that need
+	// another scope are left out; nil: none are left out.
 	Scopes []operation.Scope
-	// Caller is on whose authority a call runs.
+	// Caller returns on whose authority a call runs.
 	Caller func(context.Context) operation.Caller
 }
 
-// Tools are the tools of a set, in its order.
+// Tools returns the tools of a set, in its order.
 func Tools(o Options) (list []tool.Tool) {
 	most := operation.Caller{Scopes: o.Scopes}
 	for _, d := range o.Operations.All() {
@@ -39,7 +41,7 @@ func Tools(o Options) (list []tool.Tool) {
 	return list
 }
 
-// New is the tool of one operation, which is unary, under a name.
+// New returns the tool of one unary operation, under a name.
 func New(o Options, d *operation.Definition, name string) tool.Tool {
 	return &operated{o: o, d: d, name: name}
 }
@@ -66,7 +68,7 @@ func (t *operated) Spec() tool.Spec {
 			words += " " + t.d.Doc
 		}
 		risk := map[operation.Effect]tool.Risk{operation.Reads: tool.Low, operation.Creates: tool.Medium, operation.Changes: tool.Medium, operation.Destroys: tool.High}
-		schema, _ := json.Marshal(Schema(t.d)) // of maps and strings: it cannot fail
+		schema, _ := json.Marshal(Schema(t.d)) // maps and strings only: it cannot fail
 		group, _, _ := strings.Cut(t.d.Name, ".")
 		t.spec = tool.Spec{Name: t.name, Description: words, Schema: schema, Group: group, ReadOnly: t.d.Effect == operation.Reads, Once: t.d.KeyIndex() != nil,
 			Ends: true, Risk: risk[t.d.Effect]}
@@ -74,7 +76,8 @@ func (t *operated) Spec() tool.Spec {
 	return t.spec
 }
 
-// Access implements tool.Tool: a call is judged by its arguments, under the name that the operation gives.
+// Access implements tool.Tool. A call is judged by its arguments,
+// under the name that the operation specifies.
 func (t *operated) Access(args []byte) []tool.Access {
 	if t.d.Judged == "" {
 		return nil
@@ -82,7 +85,7 @@ func (t *operated) Access(args []byte) []tool.Access {
 	return []tool.Access{{Tool: t.d.Judged, Detail: string(args)}}
 }
 
-// JudgedAs implements tool.Judged: these are the names under which Access has calls judged.
+// JudgedAs implements tool.Judged. It returns the names that Access may return.
 func (t *operated) JudgedAs() []string {
 	if t.d.Judged == "" {
 		return nil
@@ -90,7 +93,7 @@ func (t *operated) JudgedAs() []string {
 	return []string{t.d.Judged}
 }
 
-// Aliases implements tool.Aliaser: a name that the tool had before is still taken.
+// Aliases implements tool.Aliaser: former names of the tool still work.
 func (t *operated) Aliases() []tool.Alias {
 	if t.d.Former == "" || t.name != t.d.Tool {
 		return nil

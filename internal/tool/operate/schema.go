@@ -10,7 +10,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Schema is the JSON Schema of an operation's input, as a tool takes it.
+// Schema returns the JSON Schema of an operation's input, in the form for a tool.
 func Schema(d *operation.Definition) *jsonschema.Schema {
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{}, AdditionalProperties: &jsonschema.Schema{Not: &jsonschema.Schema{}}}
 	for _, f := range d.Fields() {

@@ -14,7 +14,7 @@ import (
 
 const (
 	maxCommands = 10
-	maxAtOnce   = 4 // each may be a build of its own
+	maxAtOnce   = 4 // each may be a whole build
 )
 
 type concurrentInput struct {
@@ -66,7 +66,7 @@ func how(res sandbox.Result, err error, timeout time.Duration) string {
 	return fmt.Sprintf("exit code %d, %s", res.ExitCode, res.Took.Round(10*time.Millisecond))
 }
 
-// shared is how much output all commands show together; what is longer shows its end.
+// shared is how much output all commands show together. Of longer output, the end is shown.
 const shared = 40_000
 
 func body(output string, commands int) string {

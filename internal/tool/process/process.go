@@ -1,8 +1,9 @@
-// Package process is the tools for commands that go on while the agent does something else: run_background leaves one running,
-// run_concurrent runs several at once, and the others look after what was left running.
+// Package process has the tools for commands that run while the agent does something else. run_background
+// leaves one running, run_concurrent runs several at once, and the others manage what was left running.
 //
-// It promises that a command is judged like one of the bash tool, in its canonical text; that hooks are shown as sentences
-// before anything runs; and that an agent reaches only what it left running itself, in the same place.
+// It promises that a command is judged like one of the bash tool, by its canonical
+// text; that hooks are shown as sentences before anything runs; and that an agent
+// reaches only what it left running itself, in the same place.
 package process
 
 import (
@@ -43,19 +44,20 @@ var killProse string
 //go:embed add_process_hooks.md
 var hooksProse string
 
-// Processes are those of one agent in one place.
+// Processes are the processes of one agent in one place.
 type Processes interface {
-	// Start starts one; the process brings command, folder, time limit and hooks.
+	// Start starts a process. p contains its command, folder, time limit and hooks.
 	Start(ctx context.Context, p background.Process, b sandbox.Background) (background.Process, error)
-	// List gives those that run and the last that ended, the newest first, as they are now.
+	// List returns the running processes and the most recently ended
+	// ones in their current state, newest first.
 	List(ctx context.Context) ([]background.Process, error)
-	// NewID names the next one.
+	// NewID returns an id for the next process.
 	NewID() string
 	Tail(id string, bytes, lines int) (string, error)
 	Stop(p background.Process) (bool, error)
 	AddHooks(ctx context.Context, p background.Process, rules []background.Rule) (background.Process, error)
-	// Understand has a model read instructions that the grammar does not, and people see what came of it before it holds. The
-	// error says why there are no such hooks.
+	// Understand makes a model read instructions that the grammar does not understand. People see the
+	// result before it takes effect. The error says why there are no such hooks.
 	Understand(ctx context.Context, instructions string) ([]background.Rule, error)
 }
 
@@ -80,11 +82,11 @@ type tools struct {
 }
 
 const (
-	defaultLife = 24 * time.Hour // a forgotten process ends some day
+	defaultLife = 24 * time.Hour // a forgotten process ends eventually
 	maxLife     = 30 * 24 * time.Hour
 )
 
-// New is the tools on an executor.
+// New returns the tools on an executor.
 func New(run Executor, kept Processes, opts Options) []tool.Tool {
 	t := &tools{run, kept, opts}
 	return []tool.Tool{
@@ -114,7 +116,7 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 	}
 }
 
-// preview is what people are shown of hooks before a call.
+// preview returns what people are shown of hooks before a call.
 func preview(rules []background.Rule, err error) string {
 	switch {
 	case errors.Is(err, background.ErrNotUnderstood):
@@ -125,7 +127,8 @@ func preview(rules []background.Rule, err error) string {
 	return "hooks:\n" + sentences(rules)
 }
 
-// understood is the rules of a call: as the grammar reads them, else as a model does and people agree.
+// understood returns the rules of a call: as the grammar reads them,
+// or else as a model does and people approve.
 func (t *tools) understood(ctx context.Context, instructions string, spelled []background.Rule) ([]background.Rule, error) {
 	rules, err := compile(instructions, spelled)
 	if !errors.Is(err, background.ErrNotUnderstood) {
@@ -142,7 +145,7 @@ func shellAccess(name, command string) []tool.Access {
 	return []tool.Access{{Tool: name, Detail: command, Command: command}}
 }
 
-// canonicalOf is the text that is judged, shown and run.
+// canonicalOf returns the text that is judged, shown and run.
 func canonicalOf(command string) string {
 	if text, err := canonical.Text(command); err == nil {
 		return text
@@ -169,7 +172,7 @@ type backgroundInput struct {
 	Description  string           `json:"description,omitempty" jsonschema:"what it does, in a few words, for people"`
 }
 
-// text is the whole command: where it runs is a part of it, so that what is judged is what runs.
+// text returns the whole command, including where it runs, so that what is judged is what runs.
 func (in backgroundInput) text() string {
 	command := in.Command
 	if in.Directory != "" && filepath.Clean(in.Directory) != "." {
@@ -186,7 +189,8 @@ func (in backgroundInput) rules() ([]background.Rule, error) {
 	return compile(in.Instructions, spelled)
 }
 
-// spell reads hooks whose form the schema of run_background leaves open: it stands in every prompt, and they are long.
+// spell parses hooks. The schema of run_background leaves their form open,
+// because it is long and would be part of every prompt.
 func spell(hooks []map[string]any) (rules []background.Rule, err error) {
 	data, err := json.Marshal(hooks)
 	if err != nil {
@@ -200,7 +204,7 @@ func spell(hooks []map[string]any) (rules []background.Rule, err error) {
 	return rules, nil
 }
 
-// compile makes rules of instructions and adds them to those that are spelled out.
+// compile turns instructions into rules and adds them to the explicit ones.
 func compile(instructions string, spelled []background.Rule) ([]background.Rule, error) {
 	rules, err := background.Compile(instructions)
 	if err != nil {
@@ -272,7 +276,7 @@ func (t *tools) list(ctx context.Context, _ struct{}) (tool.Result, error) {
 	return tool.From("processes", strings.TrimSuffix(out.String(), "\n")), nil
 }
 
-// Describe says how a process is: "running for 3m0s", "exited with code 1 after 20s".
+// Describe says what state a process is in: "running for 3m0s", "exited with code 1 after 20s".
 func Describe(p background.Process, now time.Time) string {
 	if !p.Over() {
 		return string(p.State) + " for " + now.Sub(p.Started).Round(time.Second).String()
@@ -297,7 +301,7 @@ type logsInput struct {
 	Lines int    `json:"lines,omitempty" jsonschema:"how many, default 50, at most 500"`
 }
 
-// find finds one of the agent's own by its id; the text is what the model is told otherwise.
+// find returns the agent's own process of this id, or a text for the model if there is none.
 func (t *tools) find(ctx context.Context, id string) (background.Process, string, error) {
 	all, err := t.kept.List(ctx)
 	if err != nil {

@@ -1,7 +1,8 @@
-// Package remember has the tools with which an agent keeps something for later conversations and finds it again.
+// Package remember has the tools with which an agent stores something
+// for later conversations and finds it again.
 //
-// Remembering is writing to a memory file: it passes the gate as write does, and is refused when the file would
-// become longer than what is shown of it.
+// Remembering writes to a memory file. It passes the gate like write, and is refused
+// if the file would become longer than what is shown of it.
 package remember
 
 import (
@@ -28,12 +29,12 @@ type input struct {
 	Scope string `json:"scope,omitempty" jsonschema:"default channel"`
 }
 
-// file is the memory file of a scope, as file tools name it.
+// file returns the memory file of a scope, as file tools name it.
 func (in input) file() string {
 	return memory.File{Path: memory.Name, Scope: memory.Scope(cmp.Or(in.Scope, string(memory.Channel)))}.Tool()
 }
 
-// New is the remember tool on roots that have the memory files.
+// New returns the remember tool on roots that contain the memory files.
 func New(roots *files.Roots) tool.Tool {
 	return tool.New(tool.Func[input]{
 		Name: "remember", Description: rememberProse, Risk: tool.Medium,
@@ -79,10 +80,10 @@ type query struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"default 10"`
 }
 
-// maxHits is more than a model reads with profit.
+// maxHits is more than a model benefits from.
 const maxHits = 50
 
-// Recall is the recall tool; search knows who asks, and gives only what they may read.
+// Recall returns the recall tool. search knows who asks, and returns only what they may read.
 func Recall(search func(ctx context.Context, words string, limit int) ([]Hit, error)) tool.Tool {
 	return tool.New(tool.Func[query]{
 		Name: "recall", Description: recallProse, ReadOnly: true, Risk: tool.Low,

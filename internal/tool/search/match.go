@@ -18,20 +18,19 @@ import (
 
 const (
 	sniffed = 8192     // a NUL in the first bytes makes a file binary
-	maxLine = 1 << 20  // bytes of a line that are matched; the rest of it is not seen
-	endless = 64 << 20 // a longer line is no text: a sparse file may claim any length, and reading it would have no end
+	maxLine = 1 << 20  // bytes of a line that are matched; the rest is ignored
+	endless = 64 << 20 // a longer line is not text: a sparse file may claim any length, and reading it would never end
 )
 
 // match is one line that matched, with the lines around it.
 type match struct {
 	name  string
 	line  int // from 1
-	first int // of lines
+	first int // number of the first of lines
 	lines []string
 }
 
-// batch searches files in parallel and returns up to limit matches in the order
-// of the files.
+// batch searches files in parallel and returns up to limit matches in the order of the files.
 func (s *searcher) batch(ctx context.Context, q *query, batch []files.Entry, limit int) ([]match, error) {
 	candidates, err := s.narrow(ctx, q, batch)
 	if err != nil {
@@ -60,13 +59,13 @@ func (s *searcher) batch(ctx context.Context, q *query, batch []files.Entry, lim
 	return all, nil
 }
 
-// file searches one file. One that is gone or closed to us has no matches.
+// file searches one file. A file that is gone or unreadable has no matches.
 func (s *searcher) file(ctx context.Context, q *query, e files.Entry, limit int) ([]match, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	open := s.roots.OpenEntry
-	if !q.hides { // then every file may be read, so it does not matter which one a link has just put here
+	if !q.hides { // every file may be read then, so it does not matter if a link has just replaced this one
 		open = func(e files.Entry) (*os.File, fs.FileInfo, error) { return s.roots.Open(e.Place) }
 	}
 	file, info, err := open(e)
@@ -82,12 +81,12 @@ func (s *searcher) file(ctx context.Context, q *query, e files.Entry, limit int)
 	return q.scan(ctx, in, e.Place.String(), limit)
 }
 
-// scan matches line by line, and remembers as many lines as context needs.
+// scan matches line by line, and remembers as many lines as the context needs.
 func (q *query) scan(ctx context.Context, in *bufio.Reader, name string, limit int) ([]match, error) {
 	var (
 		found  []match
 		recent []string // up to surround lines before the current one
-		open   []int    // matches that still want lines after them
+		open   []int    // matches that still need lines after them
 		buf    []byte
 	)
 	for number := 1; ; number++ {
@@ -123,8 +122,7 @@ func (q *query) scan(ctx context.Context, in *bufio.Reader, name string, limit i
 	}
 }
 
-// extend gives a line to the matches above that still want it, and returns those
-// that want more.
+// extend adds a line to the earlier matches that still need it, and returns those that need more.
 func extend(found []match, open []int, text string, surround, number int) []int {
 	still := open[:0]
 	for _, i := range open {
@@ -139,8 +137,8 @@ func extend(found []match, open []int, text string, surround, number int) []int 
 	return still
 }
 
-// readLine reads one line without its end. Of a line longer than maxLine only the
-// beginning is returned. end is true for the last one that is read.
+// readLine reads one line without its line ending. Of a line longer than maxLine it
+// returns only the beginning. end is true for the last line.
 func readLine(in *bufio.Reader, buf *[]byte) (line []byte, end bool, err error) {
 	piece, err := in.ReadSlice('\n')
 	if err == nil {
@@ -161,7 +159,7 @@ func readLine(in *bufio.Reader, buf *[]byte) (line []byte, end bool, err error) 
 	return line, false, err
 }
 
-// shown is a line as it is shown: cut, and valid UTF-8.
+// shown returns a line as it is shown: cut, and valid UTF-8.
 func shown(line []byte) string {
 	if len(line) > maxShown {
 		return strings.ToValidUTF8(string(line[:maxShown]), "") + "…"

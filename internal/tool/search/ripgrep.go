@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	fewFiles   = 32               // below that a process costs more than it saves
-	minLiteral = 3                // a shorter one is in every file
+	fewFiles   = 32               // for fewer, a process costs more than it saves
+	minLiteral = 3                // a shorter literal is in every file
 	maxArgs    = 96 << 10         // bytes of paths for one process, far below every system's limit
-	rgTimeout  = 60 * time.Second // then we search ourselves
+	rgTimeout  = 60 * time.Second // after that we search ourselves
 )
 
-// ripgrep finds rg once, when it is first needed.
+// ripgrep finds rg once, on first use.
 func ripgrep(given string) func() string {
 	switch given {
 	case "-":
@@ -38,8 +38,8 @@ func ripgrep(given string) func() string {
 	return func() string { return given }
 }
 
-// narrow leaves out files that cannot match: those that do not hold a text which
-// every match contains. Without ripgrep, or without such a text, all stay.
+// narrow removes files that cannot match: those that do not contain a text that every match
+// contains. Without ripgrep, or without such a text, it removes none.
 func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Entry) ([]files.Entry, error) {
 	if len(batch) < fewFiles || len(q.literal.text) < minLiteral || s.rg() == "" {
 		return batch, nil
@@ -66,8 +66,7 @@ func (s *searcher) narrow(ctx context.Context, q *query, batch []files.Entry) ([
 	return kept, nil
 }
 
-// holding asks ripgrep which of the files hold the literal. False means that it
-// could not say.
+// holding asks ripgrep which of the files contain the literal. It returns false if ripgrep could not tell.
 func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []files.Entry, into map[string]bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, rgTimeout)
 	defer cancel()
@@ -89,8 +88,7 @@ func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []fi
 	cmd.Env = []string{"LC_ALL=C.UTF-8"}
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
-	// 0: some hold it, 1: none does, 2: some could not be read, so they could not
-	// be ruled out.
+	// 0: some contain it, 1: none does, 2: some could not be read, so they cannot be ruled out.
 	if exit := (*exec.ExitError)(nil); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
 		return false
 	}
@@ -103,11 +101,10 @@ func (s *searcher) holding(ctx context.Context, q *query, dir string, batch []fi
 // literal is a text that every match of a pattern contains.
 type literal struct {
 	text   string
-	folded bool // in one case or another
+	folded bool // in any case
 }
 
-// required is the longest literal of a pattern; an empty one when none is certain
-// and plain ASCII.
+// required returns the longest literal of a pattern, or an empty one if none is certain and plain ASCII.
 func required(pattern string) literal {
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package search finds text in files. It promises one answer: the same matches in
-// the same order, by path and line, whether ripgrep is there to help or not.
-// Ripgrep only says which files cannot match; every line that is shown was read
-// through the roots and matched here.
+// Package search finds text in files. It promises the same matches in the same order, by path
+// and line, with or without ripgrep. Ripgrep only determines which files cannot match; every
+// line that is shown was read through the roots and matched here.
 package search
 
 import (
@@ -39,8 +38,7 @@ type input struct {
 
 // Options say how to search.
 type Options struct {
-	// Ripgrep is the path of rg; "" looks for it on PATH at the first search, "-"
-	// does without.
+	// Ripgrep is the path of rg. "" looks for it in PATH at the first search, "-" disables it.
 	Ripgrep string
 }
 
@@ -49,7 +47,7 @@ type searcher struct {
 	rg    func() string
 }
 
-// New is the search_files tool on the roots.
+// New returns the search_files tool on the roots.
 func New(roots *files.Roots, opts Options) tool.Tool {
 	s := &searcher{roots: roots, rg: ripgrep(opts.Ripgrep)}
 	return tool.New(tool.Func[input]{
@@ -75,7 +73,7 @@ func (s *searcher) run(ctx context.Context, in input) (tool.Result, error) {
 	return tool.From("lines of files", tool.Clip(ctx, text, tool.Head, nil)), nil
 }
 
-// query is a search that was understood.
+// query is a parsed search.
 type query struct {
 	expr     *regexp.Regexp
 	literal  literal
@@ -84,7 +82,7 @@ type query struct {
 	exclude  []files.Glob
 	results  int
 	surround int
-	hides    bool // rules keep some files from being read
+	hides    bool // rules hide some files
 	hidden   int  // how many of those were met
 }
 
@@ -123,7 +121,7 @@ func (s *searcher) understand(in input) (query, error) {
 	return q, nil
 }
 
-// wants says whether a file is to be searched, by its path.
+// wants reports whether a file is to be searched, judging by its path.
 func (q *query) wants(e files.Entry) bool {
 	if e.Link {
 		return false
@@ -141,8 +139,8 @@ func (q *query) wants(e files.Entry) bool {
 	return len(q.include) == 0
 }
 
-// search walks in order, in batches that grow: a common word is found in the
-// first, a rare one is worth a long list for ripgrep.
+// search walks in order, in growing batches: a common word is found in the first
+// batch, and for a rare word a long list is worth a ripgrep process.
 func (s *searcher) search(ctx context.Context, in input) (string, error) {
 	q, err := s.understand(in)
 	if err != nil {

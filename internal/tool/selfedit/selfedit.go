@@ -1,7 +1,6 @@
-// Package selfedit lets an agent change who it is: its system prompt, its docs, its
-// permission profile, its model. It promises that every change is judged under
-// tool:self_edit before it happens, that whoever is asked sees what would change, and that
-// nothing but these four things can be reached through it.
+// Package selfedit lets an agent change who it is: its system prompt, its docs, its permission profile, its
+// model. It promises that every change is judged under tool:self_edit before it happens, that whoever is
+// asked sees what would change, and that nothing but these four things can be changed through it.
 package selfedit
 
 import (
@@ -26,15 +25,15 @@ var permissionsProse string
 //go:embed model.md
 var modelProse string
 
-// maxText is how long a prompt or a doc may be: both go into every request.
+// maxText limits a prompt or a doc: both are part of every request.
 const maxText = 32 << 10
 
-// Self is the agent as its tools see it. Implementations are safe for concurrent use. Each
-// change counts from the next run on; what they say is for the model. A mistake that it can
-// correct is a tool.Mistake.
+// Self is the agent as its tools see it. Implementations are safe for concurrent use.
+// Each change takes effect from the next run on. The returned texts are for the model. A
+// mistake that the model can correct is a tool.Mistake.
 type Self interface {
 	Texts
-	// SetPermissions gives the agent a profile, SetModel a model.
+	// SetPermissions sets the agent's profile, SetModel its model.
 	SetPermissions(ctx context.Context, profile string) (said string, err error)
 	SetModel(ctx context.Context, model string) (said string, err error)
 }
@@ -43,17 +42,17 @@ type Self interface {
 type Texts interface {
 	Prompt(ctx context.Context) (string, error)
 	SetPrompt(ctx context.Context, prompt string) (said string, err error)
-	// Doc is "" where there is none; SetDoc with "" takes it away. Paths are clean and local.
+	// Doc returns "" if there is no such doc. SetDoc with "" removes it. Paths are clean and local.
 	Doc(ctx context.Context, path string) (string, error)
 	SetDoc(ctx context.Context, path, text string) (said string, err error)
 }
 
-// judged is the tool under which permission rules know all of these.
+// judged is the tool name under which permission rules cover all of these.
 const judged = "self_edit"
 
 func touches(detail string) []tool.Access { return []tool.Access{{Tool: judged, Detail: detail}} }
 
-// Tools are the four tools on an agent.
+// Tools returns the four tools on an agent.
 func Tools(self Self) []tool.Tool {
 	return []tool.Tool{promptTool(self), docsTool(self), permissionsTool(self), modelTool(self)}
 }
@@ -92,7 +91,7 @@ type docsInput struct {
 	Content string `json:"content" jsonschema:"the whole text; empty takes the doc away"`
 }
 
-// doc is the path as it is judged and written.
+// doc returns the path as it is judged and written.
 func (in docsInput) doc() string {
 	return path.Clean(strings.TrimPrefix(strings.TrimSpace(in.Path), "@docs/"))
 }

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/tool"
 )
 
-// aliases are the names of the other designs. Their directory and argument list
+// aliases are the names that other designs use. Their directory and argument list
 // become part of the command, so that what is judged is what runs.
 func (b *bash) aliases() []tool.Alias {
 	convert := func(fields map[string]json.RawMessage) error { return convert(fields, b.inside) }
@@ -24,7 +24,7 @@ func (b *bash) aliases() []tool.Alias {
 	}
 }
 
-// inside says whether a directory lies in the workspace or in another root of the command.
+// inside reports whether a directory lies in the workspace or in another root of the command.
 func (b *bash) inside(dir string) bool {
 	if b.opts.Dir == "" {
 		return filepath.IsLocal(dir)

@@ -2,16 +2,16 @@ package shell
 
 import "time"
 
-// How much progress is shown: a few pieces at once, then a piece for every
-// interval or every batch of bytes. A command that floods must not flood readers.
+// Limits of progress output: a few pieces at once, then one piece for every interval or every
+// batch of bytes. A command that floods its output must not flood readers.
 const (
 	burst    = 16
 	interval = 50 * time.Millisecond
 	batch    = 4 << 10
 )
 
-// progress passes output on in pieces, without timers: what is held back goes
-// along with the next output, and the result has it all in the end.
+// progress passes output on in pieces, without timers: what is held back goes along with
+// the next output, and the result contains everything in the end.
 type progress struct {
 	send    func(string)
 	pending []byte

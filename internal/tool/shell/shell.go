@@ -1,7 +1,6 @@
-// Package shell is the bash tool: one command through a sandbox executor, its
-// output shown while it comes and given back within limits. A command that ends by
-// itself has a result with its output and its exit code, whatever the code is; an error
-// is only what could not run to its end.
+// Package shell is the bash tool. It runs one command through a sandbox executor, shows its output as it
+// comes, and returns it within limits. A command that ends by itself has a result with its output and exit
+// code, whatever the code is. An error means that the command could not run to its end.
 package shell
 
 import (
@@ -22,15 +21,15 @@ import (
 //go:embed bash.md
 var prose string
 
-// Name is what models call it.
+// Name is the tool's name for models.
 const Name = "bash"
 
 // Options say where and how commands run.
 type Options struct {
 	Dir  string    // the working directory; must exist
 	Env  []string  // added to every command, NAME=value
-	Keep tool.Keep // keeps output that is too long; may be nil
-	// Roots are what a command sees where the executor isolates it; none: Dir alone.
+	Keep tool.Keep // stores output that is too long; may be nil
+	// Roots are what a command sees if the executor isolates it; if empty, only Dir.
 	Roots []sandbox.Root
 }
 
@@ -49,7 +48,7 @@ type bash struct {
 // written is a command as it came, and its canonical text.
 type written struct{ command, text string }
 
-// New is the bash tool on an executor.
+// New returns the bash tool on an executor.
 func New(run sandbox.Executor, opts Options) tool.Tool {
 	b := &bash{run: run, opts: opts}
 	return tool.New(tool.Func[input]{
@@ -64,9 +63,9 @@ func New(run sandbox.Executor, opts Options) tool.Tool {
 	})
 }
 
-// canonical is the text that is judged, shown and run. A command that has none is all of that as it was written:
-// whoever judges it finds it opaque. The last one is remembered, since a call asks for it several times and a long script
-// takes milliseconds.
+// canonical returns the text that is judged, shown and run. A command without a canonical text stays
+// as it was written, and whoever judges it finds it opaque. The last result is cached, because a
+// call needs it several times and a long script takes milliseconds.
 func (b *bash) canonical(command string) string {
 	if last := b.last.Load(); last != nil && last.command == command {
 		return last.text
@@ -79,7 +78,7 @@ func (b *bash) canonical(command string) string {
 	return text
 }
 
-// label is the description, or the command's first line; what follows that line is said to be there.
+// label returns the description or the command's first line. If more lines follow, it says so.
 func (b *bash) label(in input) string {
 	what := strings.TrimSpace(in.Description)
 	if what == "" {
@@ -132,7 +131,7 @@ func (b *bash) call(ctx context.Context, in input) (tool.Result, error) {
 	return out, nil
 }
 
-// seconds is the timeout asked for, within its limits.
+// seconds returns the requested timeout, within its limits.
 func seconds(asked float64) time.Duration {
 	if asked <= 0 || math.IsNaN(asked) {
 		return sandbox.DefaultTimeout
@@ -143,7 +142,7 @@ func seconds(asked float64) time.Duration {
 	return max(time.Duration(asked*float64(time.Second)), time.Millisecond)
 }
 
-// render says how the command ended, where that is not simply well.
+// render says how the command ended, unless it simply succeeded.
 func render(res sandbox.Result, timeout time.Duration) (text string, failed bool) {
 	var notes []string
 	if res.Dropped > 0 {

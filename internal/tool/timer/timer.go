@@ -1,7 +1,7 @@
 // Package timer lets an agent in a room wake itself later.
 //
-// It promises that an agent sets and takes back only what is its own, in the room it speaks in. How often it may do so
-// is the business of whoever keeps the timers.
+// It promises that an agent sets and cancels only its own timers, in the room it speaks
+// in. Whoever stores the timers limits how often it may do so.
 package timer
 
 import (
@@ -24,21 +24,21 @@ var activateProse string
 //go:embed cancel_timer.md
 var cancelProse string
 
-// New is a timer to be set.
+// New is a timer to set.
 type New struct {
-	Key  string           // the same one is set once
-	When string           // plain words, or an instant
-	Note string           // what the agent is told then; "": nothing, it goes on by itself
+	Key  string           // the same key is set only once
+	When string           // plain words, or a point in time
+	Note string           // what the agent is told then; "": nothing, it just continues
 	For  []chat.Principal // on whose words
 }
 
-// Timer is one that is set.
+// Timer is a timer that is set.
 type Timer struct {
 	ID  string
 	Due time.Time
 }
 
-// Timers keeps those of one agent in one room. A mistake that the model can correct is a tool.Mistake.
+// Timers stores the timers of one agent in one room. A mistake that the model can correct is a tool.Mistake.
 type Timers interface {
 	Set(ctx context.Context, n New) (Timer, error)
 	Cancel(ctx context.Context, id string) error
@@ -57,7 +57,7 @@ type cancelIn struct {
 	ID string `json:"id" jsonschema:"the timer's id"`
 }
 
-// Tools are set_timer, activate_self and cancel_timer.
+// Tools returns set_timer, activate_self and cancel_timer.
 func Tools(timers Timers) []tool.Tool {
 	set := func(ctx context.Context, when, note string) (tool.Result, error) {
 		call := tool.CallFrom(ctx)

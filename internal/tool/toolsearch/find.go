@@ -20,8 +20,8 @@ var findWords string
 
 const (
 	shownWhole   = 5        // with description and schema
-	shownNames   = 15       // after them, by name only
-	largestFind  = 24 << 10 // a search must cost less than the list it stands for
+	shownNames   = 15       // further ones, by name only
+	largestFind  = 24 << 10 // a search must cost less than the list it replaces
 	longSchema   = 8 << 10
 	longWords    = 1000
 	longestQuery = 500
@@ -31,8 +31,8 @@ type findIn struct {
 	Query string `json:"query" jsonschema:"a few words, or a part of a name"`
 }
 
-// newFind is find_tools over these tools. It is information about the agent
-// itself, so it is judged as that.
+// newFind returns find_tools over these tools. It is information
+// about the agent itself and is judged as that.
 func newFind(specs []tool.Spec) tool.Tool {
 	index := sync.OnceValue(func() *index { return newIndex(specs) }) // most runs never search
 	return tool.New(tool.Func[findIn]{
@@ -48,8 +48,8 @@ func newFind(specs []tool.Spec) tool.Tool {
 	})
 }
 
-// groups says in a line what there is: the rare tools by name, so that a model that does not search can call them, and
-// the others by server or by what they belong to.
+// groups summarises the tools in a line: the rare tools by name, so that a model that does
+// not search can call them, and the others by server or by group.
 func groups(specs []tool.Spec) string {
 	count := map[string]int{}
 	var out []string
@@ -83,7 +83,7 @@ type indexed struct {
 
 type index struct {
 	tools []indexed
-	holds map[string]int // in how many tools a word stands
+	holds map[string]int // number of tools that contain each word
 }
 
 func newIndex(specs []tool.Spec) *index {
@@ -103,8 +103,8 @@ func newIndex(specs []tool.Spec) *index {
 	return x
 }
 
-// search gives the tools that have something of the query, the best first. A rare
-// word says more than one that many tools have, and the name more than the rest.
+// search returns the tools that match some of the query, best first. A rare word counts more
+// than one that many tools contain, and the name counts more than the rest.
 func (x *index) search(query string) []tool.Spec {
 	type hit struct {
 		spec  tool.Spec
@@ -145,7 +145,7 @@ func (x *index) search(query string) []tool.Spec {
 	return out
 }
 
-// answer is what the model reads.
+// answer returns what the model reads.
 func (x *index) answer(query string) string {
 	found := x.search(query)
 	if len(found) == 0 {
@@ -197,8 +197,8 @@ func hasPart(words map[string]bool, part string) bool {
 	return false
 }
 
-// wordSet takes text apart into lower-case words: at anything that is no letter or
-// digit, and where a capital begins a word.
+// wordSet splits text into lower-case words: at everything that is not a
+// letter or digit, and before a capital letter.
 func wordSet(text string) map[string]bool {
 	out := map[string]bool{}
 	var word []rune

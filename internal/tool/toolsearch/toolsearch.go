@@ -1,8 +1,8 @@
-// Package toolsearch keeps the list of tools that a model reads short. It promises that
-// a tool which could never be allowed is not offered, that beyond a limit only the
-// kept tools are listed and the others are one search away, that what is seldom needed is
-// listed only where listing it is shorter, and that a call through use_tool is judged, shown
-// and recorded as the call of the tool itself.
+// Package toolsearch keeps the list of tools that a model reads short. It promises that:
+//   - a tool that could never be allowed is not offered;
+//   - beyond a limit only the kept tools are listed, and the others are one search away;
+//   - rarely needed tools are unlisted only if that makes the prompt shorter;
+//   - a call through use_tool is judged, shown and recorded as a call of the tool itself.
 package toolsearch
 
 import (
@@ -11,15 +11,15 @@ import (
 	"chorus/internal/tool"
 )
 
-// Limit is how many tools a model is shown with their schemas. Beyond it choosing
-// gets worse and every request pays for words that are rarely used.
+// Limit is how many tools a model is shown with their schemas. Beyond it, choosing
+// gets worse and every request pays for text that is rarely used.
 const Limit = 40
 
 // Searches reports whether a tool is one of those that search for others.
 func Searches(name string) bool { return name == "find_tools" || name == "use_tool" }
 
-// Of is the set that is offered: all tools where they are at most limit, and else
-// those that keep says yes to, with find_tools and use_tool for the rest.
+// Of returns the set that is offered: all tools if there are at most limit, and otherwise
+// those that keep accepts, with find_tools and use_tool for the rest.
 func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) {
 	specs := set.Specs()
 	if len(specs) <= limit {
@@ -32,8 +32,8 @@ func Of(set *tool.Set, limit int, keep func(tool.Spec) bool) (*tool.Set, error) 
 	return set.ListOnly(keep, newFind(away), use{})
 }
 
-// Shorter is whichever of two sets takes less of a prompt: where only a few tools would be searched for, the two that
-// search cost more than listing them.
+// Shorter returns the set that takes less of a prompt: for only a few tools,
+// the two search tools cost more than listing them.
 func Shorter(whole, searched *tool.Set) *tool.Set {
 	if size(searched) < size(whole) {
 		return searched
@@ -48,8 +48,8 @@ func size(set *tool.Set) (n int) {
 	return n
 }
 
-// Keep is the condition of a Set's Filter for tools of which some call could be other
-// than denied. could says it of a tool's name in action strings: permit's Profile.Possible.
+// Keep returns a condition for Set.Filter that accepts tools of which some call could be other than denied.
+// could decides that by a tool's name in action strings: permit's Profile.Possible.
 func Keep(tools []tool.Tool, could func(name string) bool) func(tool.Spec) bool {
 	names := map[string]bool{}
 	for _, t := range tools {
@@ -62,7 +62,7 @@ func Keep(tools []tool.Tool, could func(name string) bool) func(tool.Spec) bool 
 
 func possible(t tool.Tool, could func(string) bool) bool {
 	if _, ok := t.(tool.Forwarder); ok {
-		return true // it is judged as what it forwards
+		return true // judged as what it forwards
 	}
 	if j, ok := t.(tool.Judged); ok {
 		if names := j.JudgedAs(); len(names) > 0 {

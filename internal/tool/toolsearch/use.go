@@ -17,7 +17,7 @@ const useSchema = `{"type":"object","properties":{` +
 	`"arguments":{"type":"object","description":"that tool's"}},` +
 	`"required":["name","arguments"]}`
 
-// use is use_tool. It holds nothing: whatever set it stands in knows its tools.
+// use is use_tool. It has no state: whatever set it is in knows the tools.
 type use struct{}
 
 var _ tool.Forwarder = use{}
@@ -28,8 +28,8 @@ func (use) Spec() tool.Spec {
 
 func (use) Access([]byte) []tool.Access { return nil }
 
-// Forward implements tool.Forwarder. Arguments that stand beside the name, where
-// they belong one level deeper, are taken for what they are.
+// Forward implements tool.Forwarder. It also accepts arguments placed
+// next to the name instead of one level deeper.
 func (use) Forward(args []byte) (string, []byte, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(args, &fields); err != nil {
@@ -52,7 +52,7 @@ func (use) Forward(args []byte) (string, []byte, error) {
 	return name, inner, err
 }
 
-// Run implements tool.Tool. A set never gets here.
+// Run implements tool.Tool. A Set never calls it.
 func (use) Run(ctx context.Context, _ []byte) (tool.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tool.Result{}, err

@@ -1,5 +1,5 @@
-// Package tooltest holds every tool to the rules of package tool. A new tool
-// starts by calling Run with a few example calls.
+// Package tooltest checks every tool against the rules of package tool. Call Run
+// first, with a few example calls, when you write a new tool.
 package tooltest
 
 import (
@@ -28,14 +28,14 @@ import (
 
 // Fixture is what the suite needs of the tools under test.
 type Fixture struct {
-	// New makes the tools afresh, and names the directories they may touch.
+	// New creates the tools anew, and names the directories they may touch.
 	New func(t *testing.T) (set *tool.Set, dirs []string)
-	// Calls are example arguments by tool; every tool needs at least one. A call
-	// may fail, as long as it is answered.
+	// Calls are example arguments by tool. Every tool needs at least one.
+	// A call may fail as long as it is answered.
 	Calls map[string][]string
 }
 
-// hostile are arguments no tool should trip over.
+// hostile are arguments that no tool should choke on.
 var hostile = []string{
 	``, `null`, `{}`, `[]`, `"x"`, `3`, `{"`, `{"path":null}`, `{"path":3}`, `{"path":["a"]}`, `{"path":"\u0000"}`, `{"path":""}`,
 	`{"path":"../../../etc/passwd"}`, `{"command":""}`, `{"command":{}}`, `{"patch":"*** Begin Patch"}`, `{"query":"("}`, `{"x":1e999}`,
@@ -106,7 +106,7 @@ func spec(t *testing.T, one tool.Tool) {
 	}
 }
 
-// get finds a tool in a fresh set.
+// get returns a tool of a fresh set.
 func get(t *testing.T, fix Fixture, name string) (*tool.Set, tool.Tool, []string) {
 	t.Helper()
 	set, dirs := fix.New(t)
@@ -193,7 +193,7 @@ func examples(t *testing.T, fix Fixture, name string) {
 	}
 }
 
-// check runs one call and looks at the answer.
+// check runs one call and checks the answer.
 func check(t *testing.T, one tool.Tool, args []byte) {
 	t.Helper()
 	ctx := tool.WithCall(t.Context(), tool.Call{ID: "call_tooltest"})
@@ -230,7 +230,7 @@ func check(t *testing.T, one tool.Tool, args []byte) {
 	}
 }
 
-// cancelled: a call whose context is over returns promptly, and does nothing.
+// cancelled checks that a call whose context has ended returns promptly and does nothing.
 func cancelled(t *testing.T, fix Fixture, name string) {
 	for _, args := range fix.Calls[name] {
 		_, one, dirs := get(t, fix, name)
@@ -256,7 +256,7 @@ func cancelled(t *testing.T, fix Fixture, name string) {
 	}
 }
 
-// together: calls of one tool may run at the same time.
+// together checks that calls of one tool may run at the same time.
 func together(t *testing.T, fix Fixture, name string) {
 	_, one, _ := get(t, fix, name)
 	var group sync.WaitGroup
@@ -274,7 +274,7 @@ func together(t *testing.T, fix Fixture, name string) {
 	group.Wait()
 }
 
-// snapshot is everything below the directories: names, modes, contents.
+// snapshot returns everything below the directories: names, modes, contents.
 func snapshot(t *testing.T, dirs []string) map[string]string {
 	t.Helper()
 	out := map[string]string{}

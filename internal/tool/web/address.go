@@ -12,8 +12,8 @@ import (
 	"chorus/internal/tool"
 )
 
-// parse reads an address as a model writes it, and gives it in the one spelling that rules are
-// matched with and that is requested: lower case scheme and host without a last dot or the usual
+// parse parses an address as a model writes it. It returns the one spelling that is matched
+// with rules and requested: lower case scheme and host without a trailing dot or the default
 // port, no dot segments, no fragment. The error is for the model.
 func parse(raw string) (*url.URL, error) {
 	raw = strings.TrimSpace(raw)
@@ -30,8 +30,8 @@ func parse(raw string) (*url.URL, error) {
 	return canonical(u)
 }
 
-// canonical gives the one spelling. An address whose spelling is read as yet another is refused: what was judged would
-// not be what is requested.
+// canonical returns that spelling. It refuses an address whose canonical spelling parses as yet
+// another address, because what was judged would not be what is requested.
 func canonical(u *url.URL) (*url.URL, error) {
 	once, err := spelled(u)
 	if err != nil {
@@ -50,7 +50,7 @@ func spelled(u *url.URL) (*url.URL, error) {
 	if err != nil || path.Scheme != "" || path.Host != "" {
 		path = &url.URL{Path: u.Path, RawPath: u.RawPath}
 	}
-	out := *u.ResolveReference(&url.URL{Path: path.Path, RawPath: path.RawPath, RawQuery: unescape(u.RawQuery)}) // without dot segments
+	out := *u.ResolveReference(&url.URL{Path: path.Path, RawPath: path.RawPath, RawQuery: unescape(u.RawQuery)}) // removes dot segments
 	out.Scheme = strings.ToLower(out.Scheme)
 	switch {
 	case out.Scheme != "http" && out.Scheme != "https":
@@ -69,7 +69,7 @@ func spelled(u *url.URL) (*url.URL, error) {
 	return &out, nil
 }
 
-// unescape takes the escapes out of letters, digits and the other characters that need none: %61 is a.
+// unescape decodes escapes of letters, digits and other characters that need none: %61 becomes a.
 func unescape(text string) string {
 	if !strings.Contains(text, "%") {
 		return text
@@ -94,7 +94,7 @@ func unescape(text string) string {
 
 func hostOf(u *url.URL) (string, error) {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if !strings.Contains(host, ":") { // an IPv6 address is left as it is
+	if !strings.Contains(host, ":") { // an IPv6 address stays as it is
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil || ascii == "" {
 			return "", tool.Mistake(fmt.Sprintf("%q is no name of a host.", u.Hostname()))

@@ -25,7 +25,7 @@ import (
 //go:embed web_fetch.md
 var fetchProse string
 
-// Characters of one answer: within what a result may hold, also for letters of three bytes in part.
+// Characters of one answer. They fit into one result even if some take three bytes.
 const (
 	usualChars = 20_000
 	mostChars  = 45_000
@@ -67,7 +67,7 @@ func (c *Client) fetchTool() tool.Tool {
 	})
 }
 
-// page gives a page from the cache or from the web.
+// page returns a page from the cache or from the web.
 func (c *Client) page(ctx context.Context, u *url.URL, full bool) (*page, error) {
 	hides := tool.CallFrom(ctx).Hides
 	if p := c.cache.get(u.String(), full); p != nil && (hides == nil || !slices.ContainsFunc(p.visited, hides)) {
@@ -97,7 +97,7 @@ func (c *Client) page(ctx context.Context, u *url.URL, full bool) (*page, error)
 	return p, nil
 }
 
-// follow makes the request, and those that it is redirected to. visited are the addresses behind the first.
+// follow makes the request and follows its redirects. visited are the addresses after the first.
 func (c *Client) follow(ctx context.Context, u *url.URL, hides func(string) bool) (_ *http.Response, visited []string, err error) {
 	for range maxRedirects + 1 {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -140,10 +140,10 @@ func redirects(status int) bool {
 	return false
 }
 
-// unreachable says why there is no answer, in words that tell what can be done.
+// unreachable says why there is no answer, and what can be done.
 func unreachable(u *url.URL, err error) error {
 	if inner, ok := errors.AsType[*url.Error](err); ok {
-		err = inner.Err // which does not repeat the address
+		err = inner.Err // it does not repeat the address
 	}
 	var name *net.DNSError
 	var timeout net.Error
@@ -158,7 +158,7 @@ func unreachable(u *url.URL, err error) error {
 	return tool.Mistake(fmt.Sprintf("%s could not be fetched: %v", u, err))
 }
 
-// read makes text of what was fetched, or says why that cannot be done.
+// read converts what was fetched to text, or says why it cannot.
 func read(u *url.URL, contentType string, data []byte, full bool) (*page, error) {
 	contentType = cmp.Or(contentType, http.DetectContentType(data))
 	media, _, err := mime.ParseMediaType(contentType)
@@ -180,7 +180,7 @@ func read(u *url.URL, contentType string, data []byte, full bool) (*page, error)
 	case strings.HasPrefix(media, "image/"), strings.HasPrefix(media, "audio/"), strings.HasPrefix(media, "video/"):
 		return nil, tool.Mistake(fmt.Sprintf("%s is %s, not text; web_fetch reads pages, text and JSON.", u, media))
 	}
-	if media == "application/octet-stream" && utf8.Valid(data) && !bytes.ContainsRune(data, 0) { // many servers say so of text files
+	if media == "application/octet-stream" && utf8.Valid(data) && !bytes.ContainsRune(data, 0) { // many servers declare text files so
 		p.text = string(data)
 		return p, nil
 	}
@@ -192,7 +192,7 @@ var isText = map[string]bool{
 	"application/javascript": true, "application/x-javascript": true, "application/typescript": true, "application/x-sh": true, "application/sql": true, "application/markdown": true,
 }
 
-// decode gives text in UTF-8, by the header, the page's own word, or the bytes.
+// decode converts text to UTF-8, by the header, the page's own declaration, or the bytes.
 func decode(data []byte, contentType string) string {
 	if utf8.Valid(data) && !strings.Contains(strings.ToLower(contentType), "charset=") {
 		return strings.TrimPrefix(string(data), "\uFEFF")

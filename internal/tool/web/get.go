@@ -11,8 +11,8 @@ import (
 	"chorus/internal/tool"
 )
 
-// Get asks for an address and gives what came as it is. It reaches what web_fetch reaches, and every redirect is
-// judged like the address itself.
+// Get requests an address and returns the response unchanged. It reaches what web_fetch
+// reaches, and every redirect is judged like the address itself.
 func (c *Client) Get(ctx context.Context, address string, limit time.Duration, most int64) (status int, body string, err error) {
 	u, err := parse(address)
 	if err != nil {

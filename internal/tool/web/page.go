@@ -20,24 +20,24 @@ import (
 	"chorus/internal/tool"
 )
 
-// maxElements is the largest page whose main text is looked for, which takes longer than linear time;
-// larger ones are shown whole.
+// maxElements is the largest page whose main text is extracted, which takes
+// more than linear time. Larger pages are shown whole.
 const maxElements = 50_000
 
-// page is one that was read.
+// page is a page that was read.
 type page struct {
 	url       string // after redirects
 	title     string
 	byline    string
 	published string
 	text      string   // Markdown for HTML
-	cut       bool     // it is longer than was read
+	cut       bool     // it is longer than what was read
 	status    int      // of HTTP
-	visited   []string // that redirects led to
+	visited   []string // where redirects led
 	at        time.Time
 }
 
-// readHTML fills the page from HTML: its main text, or everything when full is set or there is no main text.
+// readHTML fills the page from HTML: its main text, or everything if full is set or there is no main text.
 func (p *page) readHTML(u *url.URL, source string, full bool) error {
 	doc, err := html.Parse(strings.NewReader(source))
 	if err != nil {
@@ -59,7 +59,7 @@ func (p *page) readHTML(u *url.URL, source string, full bool) error {
 		}
 	}
 	strip(doc)
-	// What is shorter than this is often a notice about cookies or scripts.
+	// Shorter text is often a notice about cookies or scripts.
 	const least = 200
 	if utf8.RuneCountInString(article) >= least {
 		p.text = article
@@ -90,8 +90,8 @@ func titleOf(doc *html.Node) string {
 	return ""
 }
 
-// strip takes out what nobody who looks at the page reads: scripts, forms' insides, pictures without an
-// address, and what is hidden, where words for machines are put.
+// strip removes what a person does not see on the page: scripts, the contents of forms, pictures
+// without an address, and hidden elements, where text for machines is placed.
 func strip(doc *html.Node) {
 	var gone []*html.Node
 	for n := range doc.Descendants() {
@@ -125,7 +125,7 @@ func unread(n *html.Node) bool {
 	return false
 }
 
-// show is a part of the page for the model.
+// show returns a part of the page for the model.
 func (p *page) show(offset, limit int) tool.Result {
 	if limit <= 0 {
 		limit = usualChars
@@ -136,7 +136,7 @@ func (p *page) show(offset, limit int) tool.Result {
 		return tool.Fail(fmt.Sprintf("The text of %s has %d characters; give an offset below that.", p.url, len(runes)))
 	}
 	part := runes[offset:min(offset+limit, len(runes))]
-	for len(string(part)) > tool.MaxBytes-2048 { // room for the lines around it
+	for len(string(part)) > tool.MaxBytes-2048 { // leaves room for the lines around it
 		part = part[:len(part)*9/10]
 	}
 	var b strings.Builder
@@ -164,7 +164,7 @@ func (p *page) show(offset, limit int) tool.Result {
 	return out
 }
 
-// pageCache keeps the last pages for a while, so that reading on in one does not fetch it again.
+// pageCache keeps the last pages for a while, so that reading on does not fetch them again.
 type pageCache struct {
 	mu    sync.Mutex
 	pages map[string]*page
@@ -172,7 +172,7 @@ type pageCache struct {
 
 const (
 	cacheTime = 10 * time.Minute
-	maxCached = 4 // threads are many
+	maxCached = 4 // there are many threads
 )
 
 func cacheKey(url string, full bool) string { return fmt.Sprint(full, " ", url) }

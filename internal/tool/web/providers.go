@@ -15,18 +15,19 @@ import (
 	"time"
 )
 
-// Provider is one search provider of the configuration.
+// Provider is one configured search provider.
 type Provider struct {
 	Name string
-	Type string // one of Types; "": as the name says
+	Type string // one of Types; "" derives it from the name
 	Key  string
 	URL  string // "": the provider's own
 }
 
-// Types are the kinds of providers, in the order in which they are tried where only the environment names them.
+// Types returns the kinds of providers, in the order in which they
+// are tried if only the environment names them.
 func Types() []string { return []string{"brave", "tavily", "exa", "kagi", "searxng"} }
 
-// Variables are the environment variables that hold a provider's key, or for searxng its address.
+// Variables returns the environment variables that hold a provider's key, or for searxng its address.
 func Variables(kind string) []string {
 	switch kind {
 	case "brave":
@@ -37,7 +38,7 @@ func Variables(kind string) []string {
 	return []string{strings.ToUpper(kind) + "_API_KEY"}
 }
 
-// FromEnvironment are the providers that the usual variables name.
+// FromEnvironment returns the providers that the usual variables name.
 func FromEnvironment(env func(string) string) []Provider {
 	var out []Provider
 	for _, kind := range Types() {
@@ -57,11 +58,11 @@ func FromEnvironment(env func(string) string) []Provider {
 	return out
 }
 
-// wire is how one kind of provider is spoken to.
+// wire says how to talk to one kind of provider.
 type wire struct {
 	request func(context.Context, Provider, searchIn) (*http.Request, error)
 	results func(data []byte) ([]result, error)
-	hint    string // what a refusal often means, beyond a wrong key
+	hint    string // what a refusal often means besides a wrong key
 }
 
 var wires = map[string]wire{
@@ -72,13 +73,13 @@ var wires = map[string]wire{
 	"searxng": {request: searxngRequest, results: searxngResults, hint: "its settings.yml must name json under search.formats"},
 }
 
-// refusal is what an answer without results means.
+// refusal returns what an answer without results means.
 func (w wire) refusal(status int, data []byte) error {
 	why := said(data)
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		why = "it refuses the request; " + cmp.Or(w.hint, "check its key") + closed(why)
-	case status == http.StatusTooManyRequests || status == 432 || status == 433: // Tavily has its own for plans that are used up
+	case status == http.StatusTooManyRequests || status == 432 || status == 433: // Tavily has its own codes for used-up plans
 		why = "its limit of requests is reached" + closed(why)
 	default:
 		why = fmt.Sprintf("it answered with status %d", status) + closed(why)
@@ -86,7 +87,7 @@ func (w wire) refusal(status int, data []byte) error {
 	return errors.New(why)
 }
 
-// closed is a reason in brackets, or nothing.
+// closed returns a reason in brackets, or nothing.
 func closed(why string) string {
 	if why == "" {
 		return ""
@@ -205,7 +206,7 @@ func exaResults(data []byte) ([]result, error) {
 }
 
 func kagiRequest(ctx context.Context, p Provider, in searchIn) (*http.Request, error) {
-	// The API has no filter for dates; its query language has one.
+	// The API has no date filter, but its query language has one.
 	if days := slices.Index([]string{"day", "week", "month", "year"}, in.Freshness); days >= 0 {
 		in.Query += " after:" + time.Now().AddDate(0, 0, -[]int{1, 7, 31, 366}[days]).UTC().Format(time.DateOnly)
 	}
@@ -219,7 +220,7 @@ func kagiRequest(ctx context.Context, p Provider, in searchIn) (*http.Request, e
 func kagiResults(data []byte) ([]result, error) {
 	var answer struct {
 		Data []struct {
-			T                              int // 0: a result; others are related searches
+			T                              int // 0 is a result; others are related searches
 			Title, URL, Snippet, Published string
 		}
 	}
@@ -239,7 +240,7 @@ func searxngRequest(ctx context.Context, p Provider, in searchIn) (*http.Request
 		query.Set("time_range", in.Freshness)
 	}
 	req, err := get(ctx, p.URL, "search", query)
-	if err == nil && p.Key != "" { // for one behind a proxy that asks for it
+	if err == nil && p.Key != "" { // for an instance behind a proxy that requires it
 		req.Header.Set("Authorization", "Bearer "+p.Key)
 	}
 	return req, err
@@ -257,7 +258,7 @@ func searxngResults(data []byte) ([]result, error) {
 	return out, err
 }
 
-// day is the day of a date as providers write them; "": it is none.
+// day returns the day of a date as providers write it, or "".
 func day(text string) string {
 	if len(text) < len(time.DateOnly) {
 		return ""

@@ -19,7 +19,7 @@ import (
 //go:embed web_search.md
 var searchProse string
 
-// How many results a search gives.
+// Limits of a search.
 const (
 	usualResults = 8
 	mostResults  = 20
@@ -27,7 +27,7 @@ const (
 	maxAnswer    = 2 << 20 // bytes of a provider's answer
 )
 
-// HowToConfigure says what to do where no provider is configured.
+// HowToConfigure says what to do if no provider is configured.
 const HowToConfigure = "no search provider is configured; set BRAVE_API_KEY, TAVILY_API_KEY, EXA_API_KEY, KAGI_API_KEY or SEARXNG_URL, or searchProviders in the configuration"
 
 type searchIn struct {
@@ -84,7 +84,7 @@ func (c *Client) runSearch(ctx context.Context, in searchIn) (tool.Result, error
 	return tool.Fail("The search failed. " + strings.Join(problems, "; ") + "."), nil
 }
 
-// ask puts the query to one provider.
+// ask sends the query to one provider.
 func (c *Client) ask(ctx context.Context, p Provider, in searchIn) ([]result, error) {
 	ctx, cancel := context.WithTimeout(ctx, searchTime)
 	defer cancel()
@@ -120,7 +120,7 @@ func (c *Client) ask(ctx context.Context, p Provider, in searchIn) ([]result, er
 	return found, nil
 }
 
-// list is what was found, for the model.
+// list formats what was found, for the model.
 func list(found []result) string {
 	var b strings.Builder
 	for i, r := range found {
@@ -141,12 +141,12 @@ func list(found []result) string {
 
 var tags = pattern.Lazy(`</?[a-zA-Z][^<>]*>`)
 
-// plain is one line without the marks that providers set around what was matched.
+// plain returns one line without the marks that providers put around matches.
 func plain(text string) string {
 	return strings.Join(strings.Fields(html.UnescapeString(tags().ReplaceAllString(text, ""))), " ")
 }
 
-// said is the reason that an answer gives for a refusal, in one of the shapes that are common; "": none.
+// said returns the reason that an answer gives for a refusal, in one of the common formats, or "".
 func said(data []byte) string {
 	var answer map[string]json.RawMessage
 	if json.Unmarshal(data, &answer) != nil {
