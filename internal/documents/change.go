@@ -7,9 +7,11 @@ import (
 	"path/filepath"
 )
 
-// Change is how a program changes a document: change is given its text, nil where there is none, and returns the next one, nil
-// to remove it. It may be called more than once, when others are quicker. The file here says so, too, when Change returns.
-// A file that a person left with a mistake in it is not written over: that is a *CheckError. A file that is no document is changed here alone.
+// Change lets a program change a document. change is given the document's text, nil if there is
+// none, and returns the new text, or nil to remove the document. It may be called more than
+// once if others are faster. When Change returns, the file here has the new text too. A file
+// that a person left with a mistake in it is not overwritten: that is a *CheckError. A file
+// that is not a document is changed only here.
 func (c *Copies) Change(ctx context.Context, name string, change func(text []byte) ([]byte, error)) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -35,7 +37,7 @@ func (c *Copies) Change(ctx context.Context, name string, change func(text []byt
 	return fmt.Errorf("change %s: %w", name, errBusy)
 }
 
-// Delete removes a document whose file is gone from this home already.
+// Delete removes a document whose file is already gone from this home.
 func (c *Copies) Delete(ctx context.Context, name string) error {
 	unlock, err := c.lock(ctx)
 	if err != nil {
@@ -60,7 +62,7 @@ func (c *Copies) Delete(ctx context.Context, name string) error {
 	return fmt.Errorf("remove %s: %w", name, errBusy)
 }
 
-// Removed reports whether there was such a document and somebody removed it.
+// Removed reports whether the document existed and somebody removed it.
 func (c *Copies) Removed(ctx context.Context, name string) (bool, error) {
 	doc, err := c.Store.Head(ctx, name)
 	return doc.Deleted, err
@@ -98,7 +100,7 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 	}
 	c.did("document changed")
 	c.notify()
-	_, err = c.sync(ctx, k, name) // the file follows as it would on any other machine
+	_, err = c.sync(ctx, k, name) // the file follows as on any other machine
 	return err
 }
 
@@ -126,10 +128,10 @@ func (c *Copies) Owns(name string) bool {
 	return ok && c.Store != nil
 }
 
-// LargestKept is the longest text that is kept without a file.
+// LargestKept is the size of the longest text that is kept without a file.
 const LargestKept = 25 << 20
 
-// Keep writes a document that no home has a copy of. One that is there stays as it is.
+// Keep writes a document that no home has a copy of. An existing one is not changed.
 func (c *Copies) Keep(ctx context.Context, name string, body []byte) error {
 	if len(body) > LargestKept {
 		return fmt.Errorf("keep %s: it has %d bytes, and at most %d are kept", name, len(body), LargestKept)
@@ -141,7 +143,7 @@ func (c *Copies) Keep(ctx context.Context, name string, body []byte) error {
 	return err
 }
 
-// Kept reads a document; nil: there is none.
+// Kept reads a document, or returns nil if there is none.
 func (c *Copies) Kept(ctx context.Context, name string) ([]byte, error) {
 	doc, err := c.Store.Get(ctx, name)
 	if err != nil || !doc.There() {

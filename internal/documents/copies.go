@@ -18,33 +18,36 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// Copies keeps the files of one home and the documents of a store equal. Several processes may do so for one home at the same
-// time. It is safe for concurrent use. Without a Store there are only files.
+// Copies keeps the files of one home and the documents of a store equal. Several
+// processes may do so for one home at the same time. It is safe for concurrent
+// use. Without a Store there are only files.
 type Copies struct {
 	Home  *datadir.Home
 	Store Store
 	Kinds []Kind
-	// By is who changes documents from here, for people who look later.
+	// By says who changes documents from here, for people.
 	By string
-	// Warn hears what people should know: a text that was put aside, a file that cannot be taken over. nil: nobody does.
+	// Warn is told what people should know: a text that was set aside,
+	// a file that cannot be used. It may be nil.
 	Warn func(string)
-	// Notify tells other machines to look; nil: they look by themselves.
+	// Notify tells other machines to check; nil means that they check by themselves.
 	Notify func()
-	// Changed hears which files were written or removed because their documents were changed elsewhere. nil: nobody does.
+	// Changed is told which files were written or removed because their
+	// documents were changed elsewhere. It may be nil.
 	Changed func(names []string)
 
 	mu       sync.Mutex
 	identity string
 	told     map[string]bool
-	looked   map[string]looked // files as they were when they were read last
-	seen     int64             // the number of the last change that a pass has seen
-	step     func(string)      // tests stop the process here
+	looked   map[string]looked // files as they were when last read
+	seen     int64             // number of the last change seen by a pass
+	step     func(string)      // a hook for tests, to stop the process here
 }
 
-// FilesOnly changes files where there is no database.
+// FilesOnly changes files without a database.
 func FilesOnly(home *datadir.Home) *Copies { return &Copies{Home: home} }
 
-// Path is the file that is the copy of a document.
+// Path returns the file that is the copy of a document.
 func (c *Copies) Path(name string) string {
 	return filepath.Join(c.Home.Dir(), filepath.FromSlash(name))
 }
@@ -78,7 +81,7 @@ func (c *Copies) tell(text string) {
 	}
 }
 
-// gone reports whether somebody removed a file that is missing.
+// gone reports whether a missing file was removed by somebody.
 func (c *Copies) gone(k Kind, name string) bool {
 	if tree := k.tree(name); tree != "" {
 		if _, err := os.Stat(c.Path(tree)); err != nil {
@@ -88,8 +91,8 @@ func (c *Copies) gone(k Kind, name string) bool {
 	return k.Gone == nil || k.Gone(name)
 }
 
-// forgetMissing drops the notes below folders of the home that are missing as a whole: nobody has removed their files, a disk
-// is not mounted.
+// forgetMissing drops the notes for folders of the home that are missing as a
+// whole: nobody has removed their files; a disk is not mounted.
 func (c *Copies) forgetMissing() error {
 	entries, err := os.ReadDir(c.Home.DocumentNotes())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +106,8 @@ func (c *Copies) forgetMissing() error {
 	return err
 }
 
-// What a copy was made from is one small file for each. They are not synced to the disk: a note that is lost, or is behind,
-// costs at most a copy that is put aside.
+// What a copy was made from is recorded in one small file each. These are not synced to disk: a
+// note that is lost or outdated costs at most a copy that is set aside.
 
 func (c *Copies) notePath(name string) string {
 	return filepath.Join(c.Home.DocumentNotes(), filepath.FromSlash(name))
@@ -142,14 +145,14 @@ func (c *Copies) setNote(ctx context.Context, name string, to note) error {
 	if err := c.roomForNote(name); err != nil {
 		return err
 	}
-	tmp := filepath.Join(c.Home.DocumentNotes(), ".new") // one process at a time writes here
+	tmp := filepath.Join(c.Home.DocumentNotes(), ".new") // only one process at a time writes here
 	if err := os.WriteFile(tmp, fmt.Appendf(nil, "%s %d %s\n", database, to.version, to.digest), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(tmp, at)
 }
 
-// roomForNote makes the folder of a note. What was a file may be a folder now, and the other way round.
+// roomForNote creates the folder of a note. A former file may now be a folder, and vice versa.
 func (c *Copies) roomForNote(name string) error {
 	dir := c.Home.DocumentNotes()
 	for part := range strings.SplitSeq(path.Dir(name), "/") {
@@ -176,12 +179,12 @@ func (c *Copies) dropNote(name string) error {
 	return nil
 }
 
-// missing reports whether something is not there, nor a folder that it could be in.
+// missing reports whether err means that something does not exist, nor a folder that it could be in.
 func missing(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }
 
-// database names the database; one without a name is "-".
+// database returns the name of the database; "-" if it has none.
 func (c *Copies) database(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	known := c.identity
@@ -202,17 +205,17 @@ func (c *Copies) database(ctx context.Context) (string, error) {
 	return id, nil
 }
 
-// How long others may hold the copies of this home: they write a few small files.
+// How long others may lock the copies of this home: they write a few small files.
 const (
 	lockTime = 10 * time.Second
 	lockWait = 10 * time.Millisecond
 )
 
-// lock lets one process, and one part of it, change copies at a time.
+// lock lets only one process, and one goroutine in it, change copies at a time.
 func (c *Copies) lock(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
-	again := time.NewTicker(lockWait) // a lock does not ring
+	again := time.NewTicker(lockWait) // a lock sends no signal
 	defer again.Stop()
 	for {
 		l, err := lockfile.Try(filepath.Join(c.Home.Locks(), "documents.lock"), nil)

@@ -15,17 +15,17 @@ import (
 	"chorus/internal/symlink"
 )
 
-// looked is a file as it was when it was read, so that a pass need not read what has not changed.
+// looked is a file as it was when last read, so that a pass need not read unchanged files.
 type looked struct {
 	info   fs.FileInfo
 	at     time.Time
 	digest string
 }
 
-// coarse is how long after a change another one may have the same time.
+// coarse is how long after a change another change may have the same timestamp.
 const coarse = 100 * time.Millisecond
 
-// glance looks at a file without its text, which is not read while the file is as it was.
+// glance examines a file without its text, which is not read if the file has not changed.
 func (c *Copies) glance(k Kind, name string) (copyFile, error) {
 	info, err := os.Lstat(c.Path(name))
 	if err == nil {
@@ -50,7 +50,7 @@ func (c *Copies) glance(k Kind, name string) (copyFile, error) {
 	return file, err
 }
 
-// read looks at a file.
+// read examines a file and reads its text.
 func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	if err := c.noLinkAbove(k, name); err != nil {
 		return copyFile{}, err
@@ -60,7 +60,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	if k.Plain || k.tree(name) != "" {
 		info, err = os.Lstat(at)
 	}
-	if missing(err) || err == nil && info.IsDir() && k.tree(name) != "" { // what was a file may be a folder now
+	if missing(err) || err == nil && info.IsDir() && k.tree(name) != "" { // a former file may be a folder now
 		return copyFile{gone: c.gone(k, name)}, nil
 	}
 	if err != nil {
@@ -94,7 +94,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	return copyFile{there: true, content: found, text: text, digest: Digest(text)}, nil
 }
 
-// noLinkAbove refuses a file below a link: it may lie anywhere. Only the top of a tree may be one.
+// noLinkAbove refuses a file below a link, because it may be anywhere. Only the top of a tree may be a link.
 func (c *Copies) noLinkAbove(k Kind, name string) error {
 	top := k.tree(name)
 	if top == "" && !k.Plain {
@@ -111,11 +111,11 @@ func (c *Copies) noLinkAbove(k Kind, name string) error {
 	return nil
 }
 
-// inTrees are the files of trees that are there.
+// inTrees returns the existing files in trees.
 func (c *Copies) inTrees(k Kind) []string {
 	var out []string
 	for _, pattern := range k.Trees {
-		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
+		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
 		for _, top := range tops {
 			found := 0
 			c.walk(top, func(name string, d fs.DirEntry) bool {
@@ -134,7 +134,7 @@ func (c *Copies) inTrees(k Kind) []string {
 	return out
 }
 
-// walk goes through a tree, whose top may be a link, by name, until do says that it is enough.
+// walk goes through a tree by name until do returns false. Its top may be a link.
 func (c *Copies) walk(top string, do func(name string, d fs.DirEntry) bool) {
 	rel, err := filepath.Rel(c.Home.Dir(), top)
 	if err != nil {
@@ -160,8 +160,8 @@ func (c *Copies) walk(top string, do func(name string, d fs.DirEntry) bool) {
 	})
 }
 
-// keepBeside puts the text of a file that gives way beside it, under a name that says which text it is, so that doing it twice
-// leaves one.
+// keepBeside saves the text of a file that is about to be replaced next to it. The name
+// identifies the text, so that doing it twice leaves one file.
 func (c *Copies) keepBeside(k Kind, name string, file copyFile) error {
 	if k.Spare || file.link != "" {
 		return nil
@@ -208,7 +208,7 @@ func replaceLink(target, at string) error {
 	return os.Rename(tmp, at)
 }
 
-// removeCopy takes a file away, and the folders of a tree that are empty without it.
+// removeCopy removes a file, and the folders of a tree that become empty.
 func (c *Copies) removeCopy(ctx context.Context, k Kind, name string) error {
 	if k.Remove != nil {
 		return k.Remove(ctx, name)
@@ -218,7 +218,7 @@ func (c *Copies) removeCopy(ctx context.Context, k Kind, name string) error {
 	}
 	if tree := k.tree(name); tree != "" {
 		for dir := path.Dir(name); len(dir) > len(tree); dir = path.Dir(dir) {
-			if os.Remove(c.Path(dir)) != nil { // something is left in it
+			if os.Remove(c.Path(dir)) != nil { // the folder is not empty
 				break
 			}
 		}

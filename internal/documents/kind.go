@@ -12,36 +12,44 @@ import (
 	"chorus/internal/symlink"
 )
 
-// Kind is a kind of documents: which files of a home are copies of documents, and what is special about them.
+// Kind is a kind of document: which files of a home are copies of
+// such documents, and what is special about them.
 type Kind struct {
-	// Patterns are paths below the home as path.Match understands them, with slashes. Names that begin with a dot never match a *.
+	// Patterns are paths below the home in the syntax of path.Match, with
+	// slashes. A * never matches names that begin with a dot.
 	Patterns []string
-	// Trees are folders below the home, as such patterns, in which every file is a document, however deep, with its executable bit; and
-	// every link that stays inside. A document goes when its file was removed and the folder is there.
+	// Trees are patterns for folders below the home in which every file is a document, at any
+	// depth, with its executable bit, and so is every link that stays inside. A document is
+	// removed if its file was removed and the folder still exists.
 	Trees []string
-	// Plain: a link is no copy, nor what lies below one. Others may have made it, and it may lead to anything.
+	// Plain says that a link, or anything below one, is not a copy. Others
+	// may have created it, and it may lead anywhere.
 	Plain bool
-	// Only narrows what matches; nil: all of it.
+	// Only restricts what matches; nil means no restriction.
 	Only func(name string) bool
-	// Check says why a text that a person left in a file cannot become a version; nil: every text can. The last version holds then.
+	// Check says why a text that a person left in a file cannot become a version; nil
+	// accepts every text. The last version stays in effect then.
 	Check func(name string, body []byte) error
-	// Gone reports whether a missing file means that somebody removed the document; nil: it does.
+	// Gone reports whether a missing file means that somebody removed the document; nil means that it does.
 	Gone func(name string) bool
-	// With names another document: when that one is removed, those that were there before go with it. nil: each stays for itself.
+	// With names another document. When that one is removed, those that existed before are
+	// removed with it. nil means that each document is independent.
 	With func(name string) string
-	// Spare: a text that gives way to another is not kept beside it. It can be made again, or must not lie around.
+	// Spare says that a replaced text is not kept, because it can be
+	// generated again or must not be left lying around.
 	Spare bool
-	// Seal encrypts the texts in the database; nil: they are as they are in the files.
+	// Seal encrypts the texts in the database; nil stores them as they are in the files.
 	Seal *Seal
-	// Write makes a copy where there is none; nil: the folder and the file. Remove takes one away; nil: the file.
+	// Write creates a copy where there is none; nil creates the folder and the
+	// file. Remove removes a copy; nil removes the file.
 	Write  func(ctx context.Context, name string, body []byte) error
 	Remove func(ctx context.Context, name string) error
 }
 
-// How large files may be. Longer ones stay on their machine.
+// Maximum sizes. Larger files stay on their machine.
 const (
 	largest       = 1 << 20 // more than anybody writes by hand
-	largestInTree = 8 << 20 // a picture or a font beside a skill
+	largestInTree = 8 << 20 // a picture or a font next to a skill
 	mostInTree    = 2000    // files
 	deepest       = 16      // folders
 )
@@ -61,12 +69,12 @@ func (k Kind) owns(name string) bool {
 		return true
 	}
 	return !strings.Contains(name, "/.") && slices.ContainsFunc(k.Patterns, func(p string) bool {
-		ok, _ := path.Match(p, name) // the patterns are ours
+		ok, _ := path.Match(p, name) // our patterns are valid
 		return ok
 	})
 }
 
-// tree is the folder whose files are all documents that a name lies in; "": none.
+// tree returns the folder of a tree that a name is in, or "".
 func (k Kind) tree(name string) string {
 	for _, pattern := range k.Trees {
 		top, rest, ok := cutParts(name, strings.Count(pattern, "/")+1)
@@ -77,7 +85,7 @@ func (k Kind) tree(name string) string {
 	return ""
 }
 
-// cutParts cuts a name after so many parts; false: it has no more.
+// cutParts cuts a name after the given number of parts. It returns false if it has no more.
 func cutParts(name string, parts int) (top, rest string, ok bool) {
 	for i, c := range name {
 		if c == '/' {
@@ -89,8 +97,8 @@ func cutParts(name string, parts int) (top, rest string, ok bool) {
 	return "", "", false
 }
 
-// leftOut reports whether a file or folder of a tree is what programs and editors make beside the files that people mean, or what
-// was put aside here.
+// leftOut reports whether a file or folder in a tree is an artefact of
+// programs and editors, or was set aside here.
 func leftOut(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store", "4913": // the last is vim's
@@ -102,21 +110,21 @@ func leftOut(name string) bool {
 	})
 }
 
-// content is what a file holds, with what is kept of it besides its bytes.
+// content is what a file contains, with the metadata that is kept.
 type content struct {
 	body []byte
 	exec bool
-	link string // where it leads, for a link
+	link string // the target, for a link
 }
 
-// What stands before the bytes of a file of a tree.
+// The prefixes of the contents of files in a tree.
 const (
 	plainFile      = "file\n"
 	executableFile = "executable\n"
 	linkFile       = "link\n"
 )
 
-// pack is the text of the document that a file is the copy of. It is the same for the same file.
+// pack returns the text of the document for a file. The same file always gives the same text.
 func (k Kind) pack(name string, c content) ([]byte, error) {
 	text := c.body
 	if k.tree(name) != "" {
@@ -137,7 +145,7 @@ func (k Kind) pack(name string, c content) ([]byte, error) {
 
 var errOtherVersion = errors.New("it was written by another version of Chorus")
 
-// unpack is the file that is the copy of a document.
+// unpack returns the file for a document.
 func (k Kind) unpack(name string, text []byte) (content, error) {
 	if isSealed(text) {
 		if k.Seal == nil {

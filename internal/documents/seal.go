@@ -11,15 +11,16 @@ import (
 	"fmt"
 )
 
-// Seal encrypts documents that are secrets with a key that each machine is given, so that who reads the database, or a backup of it, has
-// not read them. The same text under the same name is always sealed the same way: that is how copies are compared without being opened. It
-// shows that a secret is again what it was before, and nothing else.
+// Seal encrypts secret documents with a key that each machine is given, so that reading the
+// database, or a backup of it, does not reveal them. The same text under the same name is always
+// encrypted the same way, so that copies can be compared without decrypting them. This reveals
+// only whether a secret has returned to an earlier value.
 type Seal struct{ naming, sealing []byte }
 
-// shortestKey is what 128 random bits have in hexadecimal digits.
+// shortestKey is the length of 128 random bits in hexadecimal digits.
 const shortestKey = 32
 
-// NewSeal makes a seal of a key, a random text.
+// NewSeal returns a Seal for a key, a random text.
 func NewSeal(key string) (*Seal, error) {
 	if len(key) < shortestKey {
 		return nil, fmt.Errorf("the key has %d characters; make a random one of %d or more: openssl rand -hex 32", len(key), shortestKey)
@@ -35,15 +36,16 @@ func NewSeal(key string) (*Seal, error) {
 	return s, nil
 }
 
-// sealedText begins every text that is sealed. The salt and what AES-GCM made of the text follow.
+// sealedText begins every encrypted text. The salt and the AES-GCM output follow.
 const sealedText = "chorus-sealed-1\n"
 
-// ErrSealed says that a document cannot be read with the key that this machine has.
+// ErrSealed means that a document cannot be decrypted with this machine's key.
 var ErrSealed = errors.New("it is encrypted, and not with the key that this machine has; give it the CHORUS_SECRETS_KEY of the others")
 
 func isSealed(text []byte) bool { return bytes.HasPrefix(text, []byte(sealedText)) }
 
-// cipher is one for a single text: its key is made of the salt, which is made of the text. So no key is used for two texts.
+// cipher returns the cipher for a single text. Its key is derived from the salt,
+// which is derived from the text, so no key is used for two texts.
 func (s *Seal) cipher(salt []byte) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, s.sealing, salt, "one document", sha256.Size)
 	if err != nil {

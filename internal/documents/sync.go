@@ -23,12 +23,12 @@ func (e *CheckError) Error() string {
 
 func (e *CheckError) Unwrap() error { return e.Err }
 
-// tries is how often others may be quicker before we give up.
+// tries is how often others may be faster before we give up.
 const tries = 20
 
 var errBusy = errors.New("it is changed by others all the time; try again")
 
-// Sync makes one file and its document equal. A *CheckError means that the file cannot be taken over as it is.
+// Sync makes one file and its document equal. A *CheckError means that the file cannot be used as it is.
 func (c *Copies) Sync(ctx context.Context, name string) error {
 	if c.Store == nil {
 		return nil
@@ -54,12 +54,13 @@ func (c *Copies) Sync(ctx context.Context, name string) error {
 	return err
 }
 
-// SyncAll makes all files and documents equal whose names begin with prefix. What cannot be done for one is told, and does not keep the others.
+// SyncAll makes all files and documents equal whose names begin with prefix. A
+// problem with one is reported and does not stop the others.
 func (c *Copies) SyncAll(ctx context.Context, prefix string) error {
 	return c.syncMatching(ctx, prefix, "")
 }
 
-// SyncMatching does so for those of one of the patterns of a kind, whose names begin with prefix.
+// SyncMatching is SyncAll for those that match one of a kind's patterns.
 func (c *Copies) SyncMatching(ctx context.Context, prefix, pattern string) error {
 	return c.syncMatching(ctx, prefix, pattern)
 }
@@ -117,7 +118,8 @@ func (c *Copies) announce(names []string) {
 	}
 }
 
-// different names what is not equal. It reads every file, and the database once. An empty pattern means all.
+// different lists the names of those that differ. It reads every file,
+// and the database once. An empty pattern means all.
 func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]string, error) {
 	heads, err := c.Store.List(ctx, prefix)
 	if err != nil {
@@ -134,7 +136,7 @@ func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]strin
 			known[name] = Head{Name: name}
 		}
 	}
-	var goes, comes []string // what goes makes room for what comes: a file may have become a folder
+	var goes, comes []string // removals come first, to make room: a file may have become a folder
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		k, _ := c.kind(name)
 		file, err := c.glance(k, name)
@@ -157,7 +159,7 @@ func (c *Copies) different(ctx context.Context, prefix, pattern string) ([]strin
 	return append(goes, comes...), nil
 }
 
-// files are the names of the files here that are copies of documents, or will be.
+// files returns the names of the files here that are copies of documents, or will be.
 func (c *Copies) files(only string) []string {
 	var out []string
 	for _, k := range c.Kinds {
@@ -168,7 +170,7 @@ func (c *Copies) files(only string) []string {
 			if only != "" && pattern != only {
 				continue
 			}
-			paths, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
+			paths, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
 			for _, at := range paths {
 				if rel, err := filepath.Rel(c.Home.Dir(), at); err == nil && k.owns(filepath.ToSlash(rel)) {
 					out = append(out, filepath.ToSlash(rel))
@@ -181,7 +183,7 @@ func (c *Copies) files(only string) []string {
 }
 
 func matches(pattern, name string) bool {
-	ok, _ := path.Match(pattern, name) // the patterns are ours
+	ok, _ := path.Match(pattern, name) // our patterns are valid
 	return pattern == "" || ok
 }
 
@@ -215,8 +217,8 @@ func (c *Copies) look(ctx context.Context, k Kind, name string) (action, copyFil
 	return act, file, doc, nil
 }
 
-// sync does what decide says, under the lock. Each step can be the last of this process: whoever looks next finds a file, a
-// note and a document that say what is left to do.
+// sync carries out what decide says, under the lock. The process may die after each step:
+// the file, the note and the document then say what is left to do.
 func (c *Copies) sync(ctx context.Context, k Kind, name string) (changed []string, err error) {
 	for range tries {
 		act, file, doc, err := c.look(ctx, k, name)
@@ -255,7 +257,7 @@ func (c *Copies) dropDocument(ctx context.Context, name string, doc Head) error 
 	return c.dropNote(name)
 }
 
-// takeOver makes what a person did to the file the next version.
+// takeOver makes a person's change to the file the next version.
 func (c *Copies) takeOver(ctx context.Context, k Kind, name string, file copyFile, doc Head) error {
 	if k.Check != nil {
 		if err := k.Check(name, file.body); err != nil {
@@ -271,7 +273,7 @@ func (c *Copies) takeOver(ctx context.Context, k Kind, name string, file copyFil
 	return c.setNote(ctx, name, note{next.Version, next.Digest})
 }
 
-// giveWay makes the file what the document is.
+// giveWay makes the file equal to the document.
 func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, file copyFile, head Head) error {
 	doc, err := c.Store.Get(ctx, name)
 	if err != nil {
@@ -280,7 +282,7 @@ func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, f
 	if doc.Version != head.Version {
 		return ErrMoved
 	}
-	if _, err := k.unpack(name, doc.Body); doc.There() && err != nil { // before anything is put aside
+	if _, err := k.unpack(name, doc.Body); doc.There() && err != nil { // before anything is set aside
 		return fmt.Errorf("%s is not written: %w", c.Path(name), err)
 	}
 	if act == keepAndWrite || act == keepAndRemove {
@@ -290,7 +292,7 @@ func (c *Copies) giveWay(ctx context.Context, k Kind, name string, act action, f
 		c.did("text kept beside")
 	}
 	if now, err := c.read(k, name); err != nil || now.there != file.there || now.digest != file.digest {
-		return errors.Join(ErrMoved, err) // saved by a person a moment ago: look again
+		return errors.Join(ErrMoved, err) // a person has just saved it: check again
 	}
 	if act == remove || act == keepAndRemove {
 		if err := c.removeCopy(ctx, k, name); err != nil {

@@ -11,16 +11,17 @@ import (
 	"chorus/internal/folders"
 )
 
-// How Watch looks. A change elsewhere is seen when somebody rings, or at the next question after the number of the last change.
+// The timing of Watch. A change elsewhere is noticed on a notification, or
+// at the next query for the number of the last change.
 const (
 	askEvery = 400 * time.Millisecond
-	lookAll  = 30 * time.Second      // for file systems that tell nothing
-	settle   = 50 * time.Millisecond // so that a save is read whole
+	lookAll  = 30 * time.Second      // for file systems that report no changes
+	settle   = 50 * time.Millisecond // so that a save is complete when read
 	passTime = 30 * time.Second
 )
 
-// Watch keeps files and documents equal until ctx ends. rings has a value when another machine says that it changed something;
-// nil: nobody says so.
+// Watch keeps files and documents equal until ctx ends. notified receives a value when
+// another machine says that it changed something; it may be nil.
 func (c *Copies) Watch(ctx context.Context, notified <-chan struct{}) {
 	watcher := folders.Watch(func(at string) bool {
 		rel, err := filepath.Rel(c.Home.Dir(), at)
@@ -31,13 +32,13 @@ func (c *Copies) Watch(ctx context.Context, notified <-chan struct{}) {
 		if _, ok := c.kind(rel); ok {
 			return true
 		}
-		return c.watched(rel) // a folder that came or went
+		return c.watched(rel) // a folder that was created or removed
 	})
 	defer watcher.Close()
 	ask, all := time.NewTicker(askEvery), time.NewTicker(lookAll)
 	defer ask.Stop()
 	defer all.Stop()
-	settled := time.NewTimer(settle) // what happened since the start
+	settled := time.NewTimer(settle) // for what happened since the start
 	defer settled.Stop()
 	watcher.Add(c.folders()...)
 	for {
@@ -55,7 +56,7 @@ func (c *Copies) Watch(ctx context.Context, notified <-chan struct{}) {
 		case <-settled.C:
 		case <-all.C:
 		}
-		watcher.Add(c.folders()...) // before the look, so that nothing happens between
+		watcher.Add(c.folders()...) // before the check, so that nothing is missed in between
 		c.pass(ctx)
 	}
 }
@@ -76,7 +77,7 @@ func (c *Copies) moved(ctx context.Context) bool {
 	return err == nil && last != c.seen
 }
 
-// folders are those in which files of ours lie.
+// folders returns the folders with files of ours.
 func (c *Copies) folders() []string {
 	out := []string{c.Home.Dir()}
 	for _, k := range c.Kinds {
@@ -84,7 +85,7 @@ func (c *Copies) folders() []string {
 		for _, pattern := range k.Patterns {
 			dir := filepath.Dir(filepath.FromSlash(pattern))
 			for ; dir != "."; dir = filepath.Dir(dir) {
-				found, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), dir)) // the patterns are ours
+				found, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), dir)) // our patterns are valid
 				out = append(out, found...)
 			}
 		}
@@ -92,11 +93,11 @@ func (c *Copies) folders() []string {
 	return out
 }
 
-// treeFolders are the folders of trees, and those in which trees would lie.
+// treeFolders returns the folders of trees, and those in which trees would be.
 func (c *Copies) treeFolders(k Kind) []string {
 	var out []string
 	for _, pattern := range k.Trees {
-		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // the patterns are ours
+		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
 		for _, top := range tops {
 			c.walk(top, func(name string, d fs.DirEntry) bool {
 				if d.IsDir() {
@@ -113,10 +114,10 @@ func (c *Copies) treeFolders(k Kind) []string {
 	return out
 }
 
-// watched reports whether a path is a folder in which files of ours lie.
+// watched reports whether a path is a folder with files of ours.
 func (c *Copies) watched(rel string) bool {
 	for _, k := range c.Kinds {
-		if k.tree(rel) != "" { // a folder in one
+		if k.tree(rel) != "" { // a folder in a tree
 			return true
 		}
 		patterns := slices.Clone(k.Patterns)

@@ -20,19 +20,20 @@ import (
 )
 
 const (
-	// sayWaitsAfter is how long a node may be away before a channel is told that it is waited for: a restart takes less.
+	// sayWaitsAfter is how long a node may be away before its channels are told. A restart takes less.
 	sayWaitsAfter = 10 * time.Second
-	lostTime      = 10 * time.Second // for what is written about a thread whose node is gone
+	lostTime      = 10 * time.Second // limit for writes about a thread whose node is gone
 )
 
-// lostLabels knows since when no node carries a label, as far as this process has looked, and what was said of it.
+// lostLabels records since when no node carries a label, as far as this
+// process has checked, and what was said about it.
 type lostLabels struct {
 	mu    sync.Mutex
 	since map[string]time.Time
 	told  map[string]map[chat.ThreadID]bool
 }
 
-// gone is how long a label has been without a node.
+// gone returns how long a label has been without a node.
 func (l *lostLabels) gone(label string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -55,7 +56,7 @@ func (l *lostLabels) back(label string) {
 	delete(l.told, label)
 }
 
-// first reports whether nothing was said yet of a thread that waits for a label.
+// first reports whether nothing was said yet about a thread that waits for a label.
 func (l *lostLabels) first(label string, thread chat.ThreadID) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,7 +71,8 @@ func (l *lostLabels) first(label string, thread chat.ThreadID) bool {
 	return !was
 }
 
-// withoutNode is for a thread whose files are on no node that lives: it comes here with an empty folder, if it may, or waits.
+// withoutNode handles a thread whose files are on no living node. It moves the thread here
+// with an empty folder if that is allowed; otherwise the thread waits.
 func (m *Member) withoutNode(row journal.Thread) error {
 	gone := m.lost.gone(row.Placement, m.Now())
 	if m.movesHere(row) && gone >= m.MoveAfter {
@@ -83,20 +85,21 @@ func (m *Member) withoutNode(row journal.Thread) error {
 	return waits
 }
 
-// movesHere reports whether a thread may go on here without its files: its folder was made for it alone, and this is a server.
+// movesHere reports whether a thread may continue here without its files: its
+// folder was made only for it, and this is a server.
 func (m *Member) movesHere(row journal.Thread) bool {
 	return m.MoveLost && m.Serving() && ownScratch(row)
 }
 
-// ownScratch reports whether a thread works in the folder that was made for it and for nothing else, in the home of whichever node.
+// ownScratch reports whether a thread works in a folder that was made only for it, in the home of any node.
 func ownScratch(row journal.Thread) bool {
 	return strings.HasSuffix(filepath.ToSlash(row.Dir), "/"+row.ID.Dir()+"/scratch")
 }
 
-// movedThread is the kind of memo that says from where a thread was moved, for its model.
+// movedThread is the kind of memo that tells a thread's model where it was moved from.
 const movedThread = "moved-thread"
 
-// moveHere gives a thread a new folder on this node. Of several nodes that want it one gets it.
+// moveHere gives a thread a new folder on this node. If several nodes try this, one succeeds.
 func (m *Member) moveHere(row journal.Thread) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()
@@ -113,7 +116,7 @@ func (m *Member) moveHere(row journal.Thread) error {
 	if err != nil {
 		return fmt.Errorf("move the conversation from node %s: %w", row.Placement, err)
 	}
-	if !moved { // another node was quicker
+	if !moved { // another node was faster
 		return engine.ErrElsewhere
 	}
 	m.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
@@ -121,14 +124,14 @@ func (m *Member) moveHere(row journal.Thread) error {
 	return nil
 }
 
-// MovedNote tells a model that the files of a conversation are gone; "": they are not.
+// MovedNote tells a model that the files of a conversation are gone. It returns "" if they are not.
 func (m *Member) MovedNote(ctx context.Context, thread chat.ThreadID) (string, error) {
 	text, err := m.DB.Recall(ctx, movedThread, string(thread))
 	return string(text), err
 }
 
-// sayInChannel says something in the channel of a conversation, once for each time that it is so; nothing where this process has no bot that
-// could: then the node that has it says so.
+// sayInChannel posts a text in the channel of a conversation, once per occurrence. It does nothing
+// if this process has no suitable bot; the node that has it posts the text.
 func (m *Member) sayInChannel(row journal.Thread, what, node, text string) {
 	thread := row.ID
 	if !m.Channels.HasBot(thread.Transport()) {
@@ -143,10 +146,10 @@ func (m *Member) sayInChannel(row journal.Thread, what, node, text string) {
 	}
 }
 
-// channelOf is where a conversation is shown: where somebody last said something in it, else the channel that it belongs to. Its own name may be
-// that of a message.
+// channelOf returns where a conversation is shown: where somebody last said something in it, or
+// else the channel that it belongs to. The conversation's own name may be that of a message.
 func (m *Member) channelOf(ctx context.Context, row journal.Thread) string {
-	const newest = 100 // events that are looked at
+	const newest = 100 // events to check
 	_, _, channel := room.PlaceParts(row.ID.Place())
 	list, err := m.DB.Events(ctx, row.ID, max(0, row.Next-1-newest), newest)
 	if err != nil {
@@ -160,7 +163,8 @@ func (m *Member) channelOf(ctx context.Context, row journal.Thread) string {
 	return channel
 }
 
-// lostSince names the last process that carried a label, so that each loss of it is told once by whoever tells it.
+// lostSince returns the last process that carried a label, so that each
+// loss of it is reported once by each reporter.
 func (m *Member) lostSince(ctx context.Context, label string) string {
 	list, err := nodes.List(ctx, m.DB)
 	if err != nil {
@@ -175,7 +179,7 @@ func (m *Member) lostSince(ctx context.Context, label string) string {
 	return last.ID
 }
 
-// ProjectWaits names the node that has the files of a project, if no node that lives has them.
+// ProjectWaits returns the node that has the files of a project if no living node has them.
 func (m *Member) ProjectWaits(ctx context.Context, project string) (string, error) {
 	if m == nil {
 		return "", nil
@@ -191,7 +195,7 @@ func (m *Member) ProjectWaits(ctx context.Context, project string) (string, erro
 	return string(label), nil
 }
 
-// BotNode names the node that has bots of a platform; "": none has.
+// BotNode returns the node that has bots of a platform, or "".
 func (m *Member) BotNode(platform string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), lostTime)
 	defer cancel()

@@ -1,5 +1,6 @@
-// Package node is this process among the nodes that share a database: what it takes there, which conversations and projects it has the
-// files of, and what becomes of those whose node is gone.
+// Package node represents this process among the nodes that share a database:
+// what it owns there, which conversations and projects it has the files of, and
+// what happens to those whose node is gone.
 package node
 
 import (
@@ -24,8 +25,9 @@ import (
 	"chorus/internal/work"
 )
 
-// Member is this process among the nodes. It joins when it takes its first thing, so that a command that only reads is no node. A nil one is
-// a process that shares its database with no node.
+// Member is this process among the nodes. It joins when it takes its first
+// thing, so a command that only reads does not become a node. A nil Member is a
+// process that shares its database with no node.
 type Member struct {
 	Env     func(string) string
 	Version string // of this program
@@ -36,11 +38,11 @@ type Member struct {
 
 	Serving  func() bool           // whether this process runs everybody's threads
 	Running  func() *engine.Engine // nil until something must run
-	Tasks    Tasks                 // stops when the node hands over
-	ToolTime func() time.Duration  // for tools that run when the node hands over
+	Tasks    Tasks                 // stopped when the node hands over
+	ToolTime func() time.Duration  // time for running tools when the node hands over
 
-	MoveLost  bool          // a thread whose node is gone goes on elsewhere, if its folder was its own
-	MoveAfter time.Duration // how long its node is waited for
+	MoveLost  bool          // a thread whose node is gone continues elsewhere if its folder was its own
+	MoveAfter time.Duration // how long to wait for its node
 	// CheckPlace says why the people of a thread may not work in a folder here.
 	CheckPlace func(thread chat.ThreadID, dir string) error
 	Channels   Channels
@@ -48,7 +50,7 @@ type Member struct {
 
 	lost    lostLabels
 	node    atomic.Pointer[nodes.Node]
-	drained atomic.Bool // what this process has was handed over
+	drained atomic.Bool // whether this process has handed over what it had
 
 	mu      sync.Mutex
 	kind    string
@@ -58,13 +60,13 @@ type Member struct {
 	closed  bool
 }
 
-// Tasks is the work of this process on the queue.
+// Tasks is this process's work on the task queue.
 type Tasks interface {
 	Drain()
 	Resume()
 }
 
-// Channels are those of chat platforms that this process has a bot on.
+// Channels are the channels of chat platforms on which this process has a bot.
 type Channels interface {
 	HasBot(platform string) bool
 	Announce(ctx context.Context, to schedule.Target, key, text string) error
@@ -75,7 +77,7 @@ var _ owner.Shared = (*Member)(nil)
 // joinTime is how long joining may take.
 const joinTime = 10 * time.Second
 
-// joined is the node, which is made if there is none yet.
+// joined returns the node, joining first if needed.
 func (m *Member) joined() (*nodes.Node, error) {
 	if n := m.node.Load(); n != nil {
 		return n, nil
@@ -105,18 +107,18 @@ func (m *Member) joined() (*nodes.Node, error) {
 // Name is what people call this node.
 func (m *Member) Name() string { return cmp.Or(m.name, NameOf(m.Env)) }
 
-// NameOf is what a process is called among nodes unless it was given a name.
+// NameOf returns the default name of a process among nodes.
 func NameOf(env func(string) string) string {
 	return cmp.Or(env("CHORUS_NODE"), HostName(), "node")
 }
 
-// HostName is what this machine is called; "" where it cannot be had.
+// HostName returns this machine's name, or "" if it is not known.
 func HostName() string {
 	name, _ := os.Hostname() // for people only
 	return name
 }
 
-// ID is what this process is called among the nodes now; "": it is none.
+// ID returns this process's current id among the nodes, or "" if it is not a node.
 func (m *Member) ID() string {
 	if n := m.node.Load(); n != nil {
 		return n.ID()
@@ -124,7 +126,7 @@ func (m *Member) ID() string {
 	return ""
 }
 
-// Join makes this process a node as what it was started for. Nothing happens where nothing is shared.
+// Join makes this process a node of the given kind. It does nothing if no database is shared.
 func (m *Member) Join(kind, name, address string) error {
 	if m == nil {
 		return nil
@@ -136,7 +138,7 @@ func (m *Member) Join(kind, name, address string) error {
 	return err
 }
 
-// changed looks for what has become free, and hands over what this process has when its node is drained.
+// changed looks for what has become free, and hands over what this process has when its node is being drained.
 func (m *Member) changed() {
 	n, e := m.node.Load(), m.Running()
 	if n == nil || e == nil {
@@ -156,8 +158,8 @@ func (m *Member) changed() {
 	}
 }
 
-// HandOver drains the node of a process that is about to stop, so that others need not wait for its end. Nothing happens where
-// nothing is shared.
+// HandOver drains the node of a process that is about to stop, so that others need not
+// wait for its end. It does nothing if no database is shared.
 func (m *Member) HandOver() {
 	if m == nil {
 		return
@@ -199,7 +201,7 @@ func (m *Member) Changed() <-chan struct{} {
 	return nil
 }
 
-// Owns is asked by the store inside transactions that only an owner may make.
+// Owns is called by the store inside transactions that only an owner may make.
 func (m *Member) Owns(tx database.Tx, name owner.Name) error {
 	n := m.node.Load()
 	if n == nil {
@@ -208,7 +210,7 @@ func (m *Member) Owns(tx database.Tx, name owner.Name) error {
 	return n.Owns(tx, name)
 }
 
-// Leave gives everything back and says that the node is gone.
+// Leave gives everything back and removes the node.
 func (m *Member) Leave() error {
 	if m == nil {
 		return nil

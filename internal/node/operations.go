@@ -12,9 +12,9 @@ import (
 	"chorus/internal/store/nodes"
 )
 
-// Operations carries out the operations on nodes.
+// Operations implements the operations on nodes.
 type Operations struct {
-	Member  *Member // nil: there is one node, and what it is called and which program it is are below
+	Member  *Member // nil if there is only one node, described by the fields below
 	Name    string
 	Version string
 }
@@ -68,7 +68,7 @@ func (o Operations) ListNodes(ctx context.Context, _ operation.Caller, _ operati
 	return out, nil
 }
 
-// waitingForNodes counts the threads that have something to do and whose label no node that lives carries.
+// waitingForNodes counts the threads that have something to do and whose label no living node carries.
 func (m *Member) waitingForNodes(ctx context.Context, list []nodes.Info) (map[string]int, error) {
 	waiting, err := m.DB.WaitingByPlacement(ctx)
 	for _, n := range list {
@@ -109,11 +109,11 @@ func (o Operations) LabelNode(ctx context.Context, _ operation.Caller, in operat
 		return out, operation.Errorf(operation.Invalid, "the name of node %s stays one of its labels: conversations that began there have it", in.Name)
 	}
 	given, err := nodes.Label(ctx, o.Member.DB, in.Name, in.Add, in.Remove)
-	out.Labels = append([]string{in.Name}, given...) // as the list shows them
+	out.Labels = append([]string{in.Name}, given...) // as in the list
 	return out, explainNode(err)
 }
 
-// several refuses what makes sense only where there can be more than one node.
+// several refuses what makes sense only with more than one node.
 func (o Operations) several() error {
 	if o.Member == nil {
 		return operation.Errorf(operation.Conflict, "this Chorus is one node: its database is a file; several share one when databaseUrl names a PostgreSQL server")

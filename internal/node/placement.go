@@ -15,7 +15,7 @@ import (
 	"chorus/internal/work"
 )
 
-// Placement is the label of a new thread: the node that makes it has its folder.
+// Placement returns the label of a new thread: the node that creates it has its folder.
 func (m *Member) Placement(dir string) string {
 	if dir == "" {
 		return ""
@@ -23,7 +23,8 @@ func (m *Member) Placement(dir string) string {
 	return m.Name()
 }
 
-// Here says why a thread cannot run on this node. Files count as here, too, where a thread's folder is: on a disk that nodes share.
+// Here says why a thread cannot run on this node. Files also count as here if
+// the thread's folder exists, on a disk that nodes share.
 func (m *Member) Here(row journal.Thread) error {
 	if row.Placement == "" {
 		return nil
@@ -45,18 +46,20 @@ func (m *Member) Here(row journal.Thread) error {
 	return m.withoutNode(row)
 }
 
-// madeElsewhere reports whether the folder of a conversation on a platform was made in the home of another node, which happens to be on
-// this machine too: its people may not work there from here.
+// madeElsewhere reports whether the folder of a conversation on a platform was created in the home
+// of another node that happens to be on this machine too. Its people may not work there from here.
 func (m *Member) madeElsewhere(row journal.Thread) bool {
 	workspace := strings.HasSuffix(filepath.ToSlash(row.Dir), "/agents/"+row.Agent+"/workspace")
 	return row.ID.OnPlatform() && (workspace || ownScratch(row)) && m.CheckPlace(row.ID, row.Dir) != nil
 }
 
-// ProjectPlace is the kind of memo that says on which machines the files of a project are: those that carry the label.
+// ProjectPlace is the kind of memo that says on which machines the files
+// of a project are: those that carry the label.
 const ProjectPlace = "project-placement"
 
-// HasProject reports whether the files of a project are on this machine. A project without a place gets that of the first node that
-// asks and has the folders that it links to; what is cloned is cloned there.
+// HasProject reports whether the files of a project are on this machine. A
+// project without a place is assigned to the first node that asks and has the
+// folders it links to. What is cloned is cloned there.
 func (m *Member) HasProject(ctx context.Context, project string) (bool, error) {
 	n, err := m.joined()
 	if err != nil {
@@ -72,7 +75,7 @@ func (m *Member) HasProject(ctx context.Context, project string) (bool, error) {
 	return slices.Contains(n.Labels(), string(label)), nil
 }
 
-// placeProject gives a project a place, if its folders are here.
+// placeProject assigns a project to this machine, if its folders are here.
 func (m *Member) placeProject(ctx context.Context, project, node string) ([]byte, error) {
 	repos, err := m.Repos(ctx, project)
 	if err != nil {
@@ -81,17 +84,18 @@ func (m *Member) placeProject(ctx context.Context, project, node string) ([]byte
 	for _, repo := range repos {
 		if repo.Kind == work.Link {
 			if _, err := os.Stat(repo.Path); err != nil {
-				return nil, nil // somebody else has it
+				return nil, nil // another node has it
 			}
 		}
 	}
 	if _, err := m.DB.RememberOnce(ctx, ProjectPlace, project, []byte(node), forever); err != nil {
 		return nil, err
 	}
-	return m.DB.Recall(ctx, ProjectPlace, project) // another node may have been quicker
+	return m.DB.Recall(ctx, ProjectPlace, project) // another node may have been faster
 }
 
-// HoldProject keeps other nodes from the repositories of a project; nil: one of them has them.
+// HoldProject keeps other nodes away from the repositories of a
+// project. It returns nil if one of them has them.
 func (m *Member) HoldProject(ctx context.Context, project string) (release func()) {
 	held, err := m.Take(ctx, owner.Project(project))
 	if err != nil {

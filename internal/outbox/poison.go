@@ -9,31 +9,31 @@ import (
 	"chorus/internal/journal"
 )
 
-// A platform that is down is waited for, however long it takes. One that answers, and fails
-// on one thing again and again, is not: others wait behind it.
+// A platform that is down is waited for, however long it takes. One that answers but keeps
+// failing on one thing is not, because other things wait behind that one.
 
-// leastTries is how often a thing must fail before it is thought to be the thing's own fault.
+// leastTries is how often a thing must fail before the thing itself is blamed.
 const leastTries = 8
 
-// askAfter is from which failure in a row on the platform is asked whether it answers.
+// askAfter is the number of consecutive failures after which the platform is asked whether it answers.
 const askAfter = 3
 
-// solo is how it went with a thing on which the platform fails while it answers others. What a
-// restart forgets of it is tried once more.
+// solo tracks a thing on which the platform fails while it answers
+// others. What a restart forgets is tried once more.
 type solo struct {
-	tries  int       // failures in a row
-	proof  time.Time // since when we know that the platform takes others of its kind; zero: we do not
+	tries  int       // consecutive failures
+	proof  time.Time // since when we know that the platform accepts others of its kind; zero: we do not
 	proven int       // failures after that
-	over   bool      // it is given up as soon as we know that it is not there
-	looks  int       // failures to find that out
+	over   bool      // it is given up as soon as we know that it does not exist
+	looks  int       // failed attempts to find that out
 }
 
-// alone thinks about a failure of a call that began at a moment. It gives since when the platform
-// fails on this one alone, and whether that has been long enough.
+// alone evaluates a failure of a call that began at began. It returns since when the platform
+// has failed on this one alone, and whether that has been long enough.
 func (l *lane) alone(on context.Context, j job, began time.Time) (since time.Time, over bool) {
 	key := j.row.Key
 	if on.Err() != nil || l.e.calls.Err() != nil {
-		return j.row.Alone, false // it was cut off, which says nothing
+		return j.row.Alone, false // it was cancelled, which proves nothing
 	}
 	if l.stumbled[key] < askAfter && j.row.Alone.IsZero() {
 		return time.Time{}, false
@@ -43,7 +43,7 @@ func (l *lane) alone(on context.Context, j job, began time.Time) (since time.Tim
 		return time.Time{}, false
 	}
 	now := time.Now()
-	if since = j.row.Alone; since.IsZero() { // the first time, or something else is wanted now
+	if since = j.row.Alone; since.IsZero() { // the first failure, or something else is wanted now
 		since = now
 		delete(l.solos, key)
 	}
@@ -64,14 +64,14 @@ func (l *lane) alone(on context.Context, j job, began time.Time) (since time.Tim
 	sure := s.proven >= leastTries && now.Sub(s.proof) >= l.e.o.GiveUp
 	long := s.tries >= leastTries && now.Sub(since) >= l.e.o.GiveUpUnsure
 	s.over = s.over || sure || long
-	// A message may have been made all the same: it is looked for first, if that can be done.
+	// A message may have been made after all, so search for it first if possible.
 	return since, s.over && (j.do != create || s.looks >= leastTries)
 }
 
-// lastLook reports whether a message is not made any more, but only looked for.
+// lastLook reports whether a message is no longer made but only searched for.
 func (l *lane) lastLook(key string) bool { return l.solos[key] != nil && l.solos[key].over }
 
-// broken is the error of what was given up.
+// broken returns the error of a thing that was given up.
 func broken(o journal.Outgoing) error {
 	return &Trouble{Why: Broken, Err: fmt.Errorf("it failed %d times while the platform answered others, at last so: %s", o.Attempts, o.Error)}
 }
@@ -83,33 +83,33 @@ func (e *Engine) ask(ctx context.Context) bool {
 	return e.o.Platform.Answers(ctx)
 }
 
-// pulse knows whether the platform answers, and what it takes.
+// pulse records whether the platform answers, and what it accepts.
 type pulse struct {
-	asking chan struct{} // room for one: whoever asks, asks for all
+	asking chan struct{} // buffer of one: one caller asks for all
 
 	mu    sync.Mutex
 	last  map[action]time.Time // success of each kind
 	asked time.Time            // when it was last asked
-	well  bool                 // and what came of it
+	well  bool                 // the answer to that
 }
 
 func newPulse() *pulse { return &pulse{asking: make(chan struct{}, 1), last: map[action]time.Time{}} }
 
-// took notes a success.
+// took records a success.
 func (p *pulse) took(do action, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.last[do] = now
 }
 
-// taken is when something of a kind was last done; zero: never.
+// taken returns when something of a kind last succeeded, or zero.
 func (p *pulse) taken(do action) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last[do]
 }
 
-// answers reports whether the platform has answered anything since a moment, or does now.
+// answers reports whether the platform has answered anything since a time, or does now.
 func (p *pulse) answers(ctx context.Context, since time.Time, ask func(context.Context) bool) bool {
 	select {
 	case p.asking <- struct{}{}:
@@ -128,7 +128,7 @@ func (p *pulse) answers(ctx context.Context, since time.Time, ask func(context.C
 	return well
 }
 
-// known is what is known without asking.
+// known returns what is known without asking.
 func (p *pulse) known(since time.Time) (well, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/journal"
 )
 
-// Rate is so many calls in so much time; zero: no limit.
+// Rate is a number of calls per time; zero means no limit.
 type Rate struct {
 	Calls int
 	Per   time.Duration
@@ -19,10 +19,10 @@ type route struct {
 	kind action
 }
 
-// maxBuckets is when buckets that are full again are thrown away.
+// maxBuckets is the number at which buckets that are full again are dropped.
 const maxBuckets = 1024
 
-// limits keeps to the rates that were configured and to what the platform has said.
+// limits enforces the configured rates and what the platform has said.
 type limits struct {
 	all, each Rate
 
@@ -31,13 +31,13 @@ type limits struct {
 	buckets map[route]*bucket
 }
 
-// bucket holds the times at which calls of one period become free again.
+// bucket holds the times at which calls of one period become available again.
 type bucket struct {
 	used  []time.Time // of the last calls, oldest first; at most Rate.Calls
-	until time.Time   // the platform's own word
+	until time.Time   // as told by the platform
 }
 
-// next is when another call may be made.
+// next returns when another call may be made.
 func (b *bucket) next(r Rate, now time.Time) time.Time {
 	at := b.until
 	if r.Calls > 0 && len(b.used) >= r.Calls {
@@ -61,7 +61,7 @@ func (b *bucket) take(r Rate, now time.Time) {
 	b.used = append(b.used, now)
 }
 
-// idle reports whether the bucket says nothing any more.
+// idle reports whether the bucket no longer limits anything.
 func (b *bucket) idle(r Rate, now time.Time) bool {
 	return !b.until.After(now) && (len(b.used) == 0 || !b.used[len(b.used)-1].Add(r.Per).After(now))
 }
@@ -86,7 +86,7 @@ func (l *limits) bucket(r route, now time.Time) *bucket {
 	return b
 }
 
-// when tells when a call on the route may be made; zero: now.
+// when returns when a call on the route may be made; zero means now.
 func (l *limits) when(r route, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +97,7 @@ func (l *limits) locked(r route, now time.Time) time.Time {
 	return later(l.global.next(l.all, now), l.bucket(r, now).next(l.each, now))
 }
 
-// take counts a call that is about to be made, or tells when it may be.
+// take counts a call that is about to be made, or returns when it may be made.
 func (l *limits) take(r route, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +109,7 @@ func (l *limits) take(r route, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// hold keeps to the platform's word.
+// hold applies a limit told by the platform.
 func (l *limits) hold(r route, e *RateLimited, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

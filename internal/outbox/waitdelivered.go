@@ -6,8 +6,8 @@ import (
 	"chorus/internal/journal"
 )
 
-// WaitDelivered waits until something that was wanted is on the platform, or never will be, and
-// gives its row. It is for callers who must say what became of it.
+// WaitDelivered waits until something that was wanted is on the platform, or never will be,
+// and returns its row. It is for callers that report what became of it.
 func (e *Engine) WaitDelivered(ctx context.Context, id journal.Lane, key string) (journal.Outgoing, error) {
 	for {
 		e.mu.Lock()

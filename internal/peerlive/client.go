@@ -18,25 +18,26 @@ import (
 	"chorus/internal/tcpdial"
 )
 
-// Client follows threads that other nodes run. All fields but Carrier are needed.
+// Client follows threads that other nodes run. All fields but Carrier are required.
 type Client struct {
-	// Secret is what nodes on the same database share.
+	// Secret is shared by the nodes on the same database.
 	Secret string
-	// OwnerOf is the node that runs a thread, another one than this; false: none does.
+	// OwnerOf returns the other node that runs a thread, or false if there is none.
 	OwnerOf func(ctx context.Context, thread chat.ThreadID) (Node, bool)
-	// Carrier brings messages of other nodes, where it works; nil: there is none.
+	// Carrier carries messages of other nodes, where available; nil if there is none.
 	Carrier Carrier
 	HTTP    *http.Client
 	Log     *slog.Logger
 }
 
-// Node is where a node is reached.
+// Node says how to reach a node.
 type Node struct {
-	ID      string // by messages
-	Address string // over HTTP; "": not at all
+	ID      string // for messages
+	Address string // for HTTP; "" if it has none
 }
 
-// NewHTTP is what nodes reach each other with: directly, with an end to every wait but that for the next piece.
+// NewHTTP returns the client with which nodes reach each other: directly, and
+// with a limit on every wait except for the next piece.
 func NewHTTP() *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DialContext: tcpdial.Dialer{}.DialContext, TLSHandshakeTimeout: stepTimeout, ResponseHeaderTimeout: stepTimeout, IdleConnTimeout: time.Minute, MaxIdleConnsPerHost: 4},
@@ -46,21 +47,22 @@ func NewHTTP() *http.Client {
 
 const (
 	stepTimeout = 5 * time.Second
-	// silence is how long nothing may come, not even a sign of life.
+	// silence is how long a stream may be silent, without even a sign of life.
 	silence = 3 * alive
 )
 
-// lookEvery is how often a node that streams looks where the thread is, while events come.
+// lookEvery is how often a streaming node checks where the thread is, while events arrive.
 const lookEvery = time.Second
 
-// errMoved: the thread is no longer with the node that streams.
+// errMoved means that the thread is no longer with the streaming node.
 var errMoved = errors.New("the thread is with another node")
 
-// errNotThere: the node does not run the thread, or no more.
+// errNotThere means that the node does not, or no longer, run the thread.
 var errNotThere = errors.New("the node does not run the thread")
 
-// Follow publishes the pieces of a thread until ctx ends, from whichever node runs it, and nil when none does any more. look has a value
-// when the thread may have begun to run somewhere.
+// Follow publishes the pieces of a thread from whichever node runs it, until
+// ctx ends, and nil when no node runs it any more. look receives a value when
+// the thread may have started to run somewhere.
 func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) {
 	var pause peernotify.Backoff
 	var seen published
@@ -95,8 +97,9 @@ func (c *Client) Follow(ctx context.Context, thread chat.ThreadID, look <-chan s
 	}
 }
 
-// streamWhile streams while the thread is with that node: it may move to another while the stream stays open. looked: look had a value
-// meanwhile, which may have been about what came behind the end of the stream.
+// streamWhile streams while the thread is with that node, since it may move to another
+// while the stream stays open. looked says that look received a value meanwhile, which
+// may concern something after the end of the stream.
 func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadID, look <-chan struct{}, publish func(chat.Live)) (came, looked bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,7 +137,8 @@ func (c *Client) owner(ctx context.Context, thread chat.ThreadID) (Node, bool) {
 	return c.OwnerOf(ctx, thread)
 }
 
-// stream publishes what one node sends until that ends: by messages, and over HTTP when those do not come. came: something came.
+// stream publishes what one node sends until that ends: by messages, or over HTTP if
+// those do not arrive. came says whether something arrived.
 func (c *Client) stream(ctx context.Context, from Node, thread chat.ThreadID, publish func(chat.Live)) (came bool, err error) {
 	if c.Carrier != nil && c.Carrier.Reachable() && from.ID != "" {
 		came, err = c.overMessages(ctx, from, thread, publish)

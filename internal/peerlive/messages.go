@@ -18,33 +18,37 @@ import (
 	"chorus/internal/chat"
 )
 
-// Carrier carries messages between nodes that may be lost, but never come in another order than one node sent them, nor twice.
+// Carrier carries messages between nodes. They may be lost, but messages
+// of one node are never reordered or duplicated.
 type Carrier interface {
-	// Reachable reports whether it works now.
+	// Reachable reports whether it currently works.
 	Reachable() bool
-	// Publish sends a message to whoever listens, without waiting for them.
+	// Publish sends a message to the listeners, without waiting for them.
 	Publish(subject string, data []byte) error
-	// Listen has hear called for each message, one after the other, until stop; with nil when some may have been lost. hear must not
-	// wait. A subject may end in ".*", for any last word.
+	// Listen calls hear for each message, one after the other, until stop is
+	// called; it calls hear with nil when some may have been lost. hear must not
+	// block. A subject may end in ".*" for any last word.
 	Listen(subject string, hear func(subject string, data []byte)) (stop func())
 }
 
-// A stream of messages: the watching node asks the owner's, under a subject that has its id, and names a subject of its own to which
-// the owner sends lines, numbered from 1. It asks again every renewEvery, and the owner stops when it no longer does. The owner sends a
-// line at least every messageAlive; after messageSilence, or when a number is missing, the watching node takes the other way.
+// A stream of messages works like this. The watching node asks the owner's node, under a subject
+// with its id, and names a subject of its own, to which the owner sends lines numbered from 1.
+// It repeats the request every renewEvery, and the owner stops when it no longer does. The owner
+// sends a line at least every messageAlive. After messageSilence, or when a number is missing,
+// the watching node switches to HTTP.
 const (
 	asks, answers  = "live.ask.", "live.to."
 	renewEvery     = 2 * time.Second
 	lease          = 4 * renewEvery
 	messageAlive   = time.Second
 	messageSilence = 3 * messageAlive
-	// maxText is how much text one message has; servers take 1 MB.
+	// maxText is how much text one message has; servers accept 1 MB.
 	maxText = 64 << 10
-	// maxInbox is how many messages may wait for a node that is slow.
+	// maxInbox is how many messages may wait for a slow node.
 	maxInbox = 1024
 )
 
-// errCarrier: messages do not come; the other way may work.
+// errCarrier means that messages do not arrive; HTTP may work.
 var errCarrier = errors.New("the owner's messages do not come")
 
 // ask is a request for a thread.
@@ -55,9 +59,10 @@ type ask struct {
 	Stop   bool          `json:"stop,omitempty"`
 }
 
-// Messages are sealed: whoever else is on the server neither reads them nor makes some up. Asks share a key and have random nonces. A
-// stream has a key of its own, made of the subject's word and a salt that the owner chooses, and its nonce is the number: so an ask that
-// somebody repeats begins a stream under another key.
+// Messages are encrypted, so others on the server can neither read nor forge them. Requests
+// share a key and have random nonces. A stream has a key of its own, derived from the
+// subject's word and a salt that the owner chooses, and its nonce is the number. So a
+// replayed request begins a stream under a different key.
 const saltSize = 16
 
 func sealer(secret, purpose string) (cipher.AEAD, error) {
@@ -80,11 +85,11 @@ func sealAsk(secret, subject string, a ask) ([]byte, error) {
 		return nil, err
 	}
 	nonce := make([]byte, aead.NonceSize())
-	_, _ = rand.Read(nonce) // it never fails
+	_, _ = rand.Read(nonce) // never fails
 	return aead.Seal(nonce, nonce, text, []byte(subject)), nil
 }
 
-// openAsk reads an ask that a node on the same database made, not long ago.
+// openAsk reads a request that a node on the same database made recently.
 func openAsk(secret, subject string, data []byte, now time.Time) (a ask, ok bool) {
 	aead, err := sealer(secret, asks)
 	if err != nil || secret == "" || len(data) < aead.NonceSize() {
@@ -98,7 +103,7 @@ func openAsk(secret, subject string, data []byte, now time.Time) (a ask, ok bool
 	return a, err == nil && a.Reply != "" && !strings.ContainsAny(a.Reply, ".*> ") && now.Sub(time.Unix(a.At, 0)).Abs() <= skew
 }
 
-// numbered seals and opens the lines of one stream.
+// numbered encrypts and decrypts the lines of one stream.
 type numbered struct {
 	salt  []byte
 	aead  cipher.AEAD
@@ -120,7 +125,8 @@ func (n *numbered) seal(line []byte) []byte {
 	return n.aead.Seal(head, nonce(n.count, n.aead.NonceSize()), line, nil)
 }
 
-// open reads the next line. ok is false for what is none of this stream's; gap: it is, and others before it are missing.
+// open reads the next line. ok is false if the data is not from this stream.
+// gap means that it is, but earlier lines are missing.
 func (n *numbered) open(data []byte) (line []byte, ok, gap bool) {
 	count := binary.BigEndian.Uint64(data[saltSize:])
 	line, err := n.aead.Open(nil, nonce(count, n.aead.NonceSize()), data[saltSize+8:], nil)
@@ -132,7 +138,8 @@ func (n *numbered) open(data []byte) (line []byte, ok, gap bool) {
 	return line, true, gap
 }
 
-// ServeMessages answers other nodes over a carrier, as ServeHTTP does over HTTP, until ctx ends. self is what this node is called now.
+// ServeMessages answers other nodes over a carrier until ctx ends, like
+// ServeHTTP over HTTP. self returns this node's current id.
 func (s *Server) ServeMessages(ctx context.Context, carrier Carrier, self func() string) {
 	ctx, cancel := context.WithCancel(ctx)
 	m := &messenger{server: s, ctx: ctx, carrier: carrier, streams: map[string]*messageStream{}}
@@ -153,7 +160,7 @@ func (s *Server) ServeMessages(ctx context.Context, carrier Carrier, self func()
 	m.on.Wait()
 }
 
-// messenger has the streams of one node.
+// messenger holds the streams of one node.
 type messenger struct {
 	server  *Server
 	ctx     context.Context
@@ -161,16 +168,16 @@ type messenger struct {
 	on      sync.WaitGroup
 
 	mu      sync.Mutex
-	streams map[string]*messageStream // by the word of their subject
+	streams map[string]*messageStream // by the word in their subject
 	ended   bool
 }
 
 type messageStream struct {
 	cancel context.CancelFunc
-	lease  *time.Timer // ends it, unless it is asked for again
+	lease  *time.Timer // ends the stream unless it is requested again
 }
 
-// asked begins a stream, or has one that is on go on, or ends it.
+// asked begins, renews or ends a stream.
 func (m *messenger) asked(a ask) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -199,7 +206,7 @@ func (m *messenger) left(reply string) {
 	delete(m.streams, reply)
 }
 
-// end begins no more streams. Those that are on end with the server.
+// end prevents new streams. Current ones end with the server.
 func (m *messenger) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +229,7 @@ func (m *messenger) stream(ctx context.Context, cancel context.CancelFunc, a ask
 		return true
 	}
 	if !m.server.enter() {
-		return // whoever asked tries the other way
+		return // the other node tries HTTP
 	}
 	defer m.server.leave()
 	pieces, ok := m.server.Source(ctx, a.Thread)
@@ -233,7 +240,7 @@ func (m *messenger) stream(ctx context.Context, cancel context.CancelFunc, a ask
 	m.server.pump(ctx, cancel, pieces, messageAlive, write)
 }
 
-// parts are a line in lines whose texts are not longer than most; they are cut between characters.
+// parts splits a line into lines whose texts are at most most bytes long, cut between characters.
 func (l line) parts(most int) (out []line) {
 	if l.Delta == nil || len(l.Delta.Text) <= most {
 		return []line{l}
@@ -260,7 +267,7 @@ func (c *Client) overMessages(ctx context.Context, from Node, thread chat.Thread
 			select {
 			case inbox <- data:
 				return
-			default: // too many wait
+			default: // too many are waiting
 			}
 		}
 		select {
@@ -272,7 +279,7 @@ func (c *Client) overMessages(ctx context.Context, from Node, thread chat.Thread
 	say := func(stop bool) {
 		subject := asks + from.ID
 		if data, err := sealAsk(c.Secret, subject, ask{Thread: thread, Reply: reply, At: time.Now().Unix(), Stop: stop}); err == nil {
-			_ = c.Carrier.Publish(subject, data) // what does not come is noticed
+			_ = c.Carrier.Publish(subject, data) // missing messages are noticed
 		}
 	}
 	say(false)
@@ -294,7 +301,7 @@ func (c *Client) overMessages(ctx context.Context, from Node, thread chat.Thread
 		case data := <-inbox:
 			if lines == nil || string(data[:saltSize]) != string(lines.salt) {
 				if lines != nil {
-					continue // of another stream to this subject, which somebody asked for
+					continue // from another stream to this subject, which somebody else requested
 				}
 				if lines, err = newNumbered(c.Secret, reply, data[:saltSize]); err != nil {
 					return came, err

@@ -1,12 +1,15 @@
-// Package peerlive brings the live pieces of a run (deltas, progress) from the node that it is on to nodes where somebody
-// watches it: as messages where the nodes have a carrier for them (NATS), else over HTTP between the two.
+// Package peerlive transfers the live pieces of a run (deltas, progress) from the
+// node that runs it to nodes where somebody watches it: as messages if the nodes
+// have a carrier for them (NATS), otherwise over HTTP.
 //
-// A stream that breaks off, over either, goes on over HTTP. Whoever watches gets the rest of a text, and none of it twice.
+// A stream that breaks off in either way continues over HTTP.
+// Watchers get the rest of a text without repetition.
 //
-// It promises to hold nobody up: a node that does not read fast enough is cut off, one that cannot be reached is tried
-// again after pauses that grow, and every wait has an end. What is lost is only what may be dropped anyway: events come
-// from the journal, and whoever connects again gets the text so far first. Requests carry a code that only nodes on the
-// same database can make, and messages are sealed with it.
+// It never delays anybody: a node that does not read fast enough is disconnected, one that
+// cannot be reached is tried again after increasing pauses, and every wait is limited. What
+// is lost may be dropped anyway: events come from the journal, and whoever connects again
+// first gets the text so far. Requests carry a code that only nodes on the same database can
+// make, and messages are encrypted with it.
 package peerlive
 
 import (
@@ -21,18 +24,18 @@ import (
 	"chorus/internal/chat"
 )
 
-// Path is where nodes ask each other.
+// Path is the HTTP path for requests between nodes.
 const Path = "/internal/live"
 
 const (
 	scheme = "Chorus-Node "
-	// skew is how far the clocks of two nodes may be apart.
+	// skew is how far the clocks of two nodes may differ.
 	skew = 10 * time.Minute
-	// maxLine bounds one piece; the text so far comes as one.
+	// maxLine limits one piece. The text so far is sent as one piece.
 	maxLine = 16 << 20
 )
 
-// sign is what a request for a thread carries.
+// sign returns the header for a request for a thread.
 func sign(secret string, thread chat.ThreadID, now time.Time) string {
 	at := strconv.FormatInt(now.Unix(), 10)
 	return scheme + at + "." + code(secret, at, thread)
@@ -44,7 +47,7 @@ func code(secret, at string, thread chat.ThreadID) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// signed reports whether a node on the same database made the header, for this thread and not long ago.
+// signed reports whether a node on the same database recently made the header for this thread.
 func signed(header, secret string, thread chat.ThreadID, now time.Time) bool {
 	rest, ok := strings.CutPrefix(header, scheme)
 	at, mac, dot := strings.Cut(rest, ".")
@@ -55,11 +58,12 @@ func signed(header, secret string, thread chat.ThreadID, now time.Time) bool {
 	return now.Sub(time.Unix(seconds, 0)).Abs() <= skew && hmac.Equal([]byte(mac), []byte(code(secret, at, thread)))
 }
 
-// line is one piece on the way, or the word that there are no more; empty: a sign of life, or something that a newer node sends.
+// line is one piece in transit, or the message that there are no more. An empty
+// line is a sign of life, or something that a newer node sends.
 type line struct {
 	Delta    *chat.Delta    `json:"delta,omitempty"`
 	Progress *chat.Progress `json:"progress,omitempty"`
-	End      bool           `json:"end,omitempty"`  // of the run
+	End      bool           `json:"end,omitempty"`  // the run has ended
 	Gone     bool           `json:"gone,omitempty"` // the thread does not run here
 }
 

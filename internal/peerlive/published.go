@@ -2,20 +2,21 @@ package peerlive
 
 import "chorus/internal/chat"
 
-// published is what was published of an answer in the making. A stream that begins anew has the text so far first; of that only the rest is new.
+// published is what was already published of an unfinished answer. A new stream
+// begins with the text so far, of which only the rest is new.
 type published struct {
 	run           string
 	step, attempt int
 	texts         map[place]string
 }
 
-// place is where a piece belongs.
+// place identifies the text that a piece belongs to.
 type place struct {
 	what chat.DeltaKind
 	call string
 }
 
-// unpublished is what a piece has that was not published yet; nil: nothing.
+// unpublished returns the part of a piece that was not published yet, or nil.
 func (t *published) unpublished(piece chat.Live) chat.Live {
 	d, ok := piece.(chat.Delta)
 	if !ok {
@@ -27,10 +28,10 @@ func (t *published) unpublished(piece chat.Live) chat.Live {
 	at := place{d.What, d.Call}
 	have := t.texts[at]
 	if d.Offset < 0 || d.Offset > len(have) {
-		return d // what is missing before it does not come any more
+		return d // what is missing before it will not arrive any more
 	}
 	known := have[d.Offset:min(d.Offset+len(d.Text), len(have))]
-	if d.Text[:len(known)] != known { // it was begun anew
+	if d.Text[:len(known)] != known { // the text started over
 		t.texts[at] = have[:d.Offset] + d.Text
 		return d
 	}

@@ -10,11 +10,12 @@ import (
 	"chorus/internal/chat"
 )
 
-// Server answers other nodes. Secret and Source are needed.
+// Server answers other nodes. Secret and Source are required.
 type Server struct {
-	// Secret is what nodes on the same database share.
+	// Secret is shared by the nodes on the same database.
 	Secret string
-	// Source yields the pieces of a run that is on here, the text so far first; false: none is.
+	// Source yields the pieces of a run on this node, starting with the
+	// text so far. It returns false if there is none.
 	Source func(ctx context.Context, thread chat.ThreadID) (iter.Seq[chat.Live], bool)
 	// Stopping ends every stream when it is closed.
 	Stopping <-chan struct{}
@@ -23,15 +24,15 @@ type Server struct {
 }
 
 const (
-	// maxStreams bounds the streams to other nodes.
+	// maxStreams is the maximum number of streams to other nodes.
 	maxStreams = 1000
-	// writeTimeout is how long a node may take to read; then it is cut off.
+	// writeTimeout is how long a node may take to read before it is disconnected.
 	writeTimeout = 5 * time.Second
-	// alive is how often something is sent when there is nothing to say.
+	// alive is how often something is sent when there is nothing to report.
 	alive = 10 * time.Second
-	// longestStream ends a stream that nothing else ended; whoever still wants it comes again.
+	// longestStream ends streams that nothing else ended. Nodes that still need one reconnect.
 	longestStream = 10 * time.Minute
-	// maxQueue is how many pieces may wait for a node that reads slowly.
+	// maxQueue is how many pieces may wait for a slow node.
 	maxQueue = 256
 )
 
@@ -61,7 +62,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.stream(ctx, cancel, w, pieces)
 }
 
-// enter counts a stream in, unless there are too many.
+// enter registers a stream, unless there are too many.
 func (s *Server) enter() bool {
 	if s.open.Add(1) > maxStreams {
 		s.leave()
@@ -79,7 +80,7 @@ func (s *Server) stream(ctx context.Context, cancel context.CancelFunc, w http.R
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Time{}) // a stream outlives the deadlines of ordinary requests
 	s.pump(ctx, cancel, pieces, alive, func(l line) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // writers that cannot set one have none
+		_ = control.SetWriteDeadline(time.Now().Add(writeTimeout)) // some writers have no deadline
 		_, err := w.Write(l.encode())
 		return err == nil && control.Flush() == nil
 	})
@@ -95,7 +96,7 @@ func (s *Server) pump(ctx context.Context, cancel context.CancelFunc, pieces ite
 			select {
 			case queue <- piece:
 			default:
-				cancel() // it does not keep up: it may come again for the text so far
+				cancel() // it cannot keep up: it may reconnect and get the text so far
 				return
 			}
 		}

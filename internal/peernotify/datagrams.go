@@ -15,23 +15,24 @@ import (
 	"time"
 )
 
-// Datagrams is the folder with the sockets of the processes on one home: each that subscribes has one, and a
-// notification is a datagram with the topic.
+// Datagrams notifies the processes on one home through a folder of sockets. Each
+// subscriber has one, and a notification is a datagram with the topic.
 type Datagrams struct {
 	dir string
 
 	mu   sync.Mutex
-	own  string // the name of this process's socket; "": it did not subscribe
+	own  string // the name of this process's socket; "" if it did not subscribe
 	done bool
 }
 
-// In is the peers whose sockets are in a folder, which need not exist. Nothing is touched.
+// In returns the peers whose sockets are in a folder, which need not exist. It touches no files.
 func In(dir string) *Datagrams { return &Datagrams{dir: dir} }
 
-// maxPeers bounds what one notification costs; with more processes than that, some rely on their regular look.
+// maxPeers limits the cost of one notification. With more processes
+// than that, some rely on their regular check.
 const maxPeers = 256
 
-// Notify tells every other subscribed process. Where there is none it costs one reading of a folder.
+// Notify tells every other subscribed process. If there is none, it costs one read of a folder.
 func (p *Datagrams) Notify(topic Topic) {
 	if _, err := ParseTopic(string(topic)); err != nil || p.closed() {
 		return
@@ -46,7 +47,7 @@ func (p *Datagrams) Notify(topic Topic) {
 	socket := -1
 	for _, name := range names {
 		if name == own {
-			continue // inside this process the bus does it
+			continue // inside this process the bus does this
 		}
 		if socket < 0 {
 			if socket, err = newSocket(); err != nil {
@@ -73,7 +74,7 @@ func (p *Datagrams) set(own string) {
 	p.own = own
 }
 
-// Close has no further notification sent. The subscription is closed by whoever has it.
+// Close stops sending notifications. Whoever has the subscription closes it.
 func (p *Datagrams) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -86,7 +87,7 @@ func (p *Datagrams) closed() bool {
 	return p.done
 }
 
-// Subscribe opens this process's socket; closing the subscription removes it.
+// Subscribe opens this process's socket. Closing the subscription removes it.
 func (p *Datagrams) Subscribe() (*Subscription, error) {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("listen to other processes: %w", err)
@@ -96,7 +97,7 @@ func (p *Datagrams) Subscribe() (*Subscription, error) {
 		return nil, fmt.Errorf("listen to other processes: %w", err)
 	}
 	defer dir.Close()
-	name := rand.Text()[:12] // no process id: containers that share a home have the same ones
+	name := rand.Text()[:12] // not the process id: containers that share a home may have the same ones
 	p.set(name)
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address(dir, name), Net: "unixgram"})
 	if err != nil {
@@ -117,16 +118,16 @@ func (p *Datagrams) Subscribe() (*Subscription, error) {
 	return s, nil
 }
 
-// longest is the longest topic and one byte more, so that a datagram that is too long is noticed.
+// longest is the length of the longest topic plus one byte, so that a longer datagram is noticed.
 const longest = len(grew) + 1025
 
-// receive reads until the socket is closed. It never blocks on whoever takes, so that the socket's queue stays empty.
+// receive reads until the socket is closed. It never blocks, so that the socket's queue stays empty.
 func receive(conn *net.UnixConn, s *Subscription) {
 	buf := make([]byte, longest)
 	for {
 		n, err := conn.Read(buf)
 		if err != nil {
-			return // closed, or broken: then the regular look finds what was written
+			return // closed or broken: the regular check finds what was written
 		}
 		if topic, err := ParseTopic(string(buf[:n])); err == nil {
 			s.Put(topic)
@@ -134,7 +135,7 @@ func receive(conn *net.UnixConn, s *Subscription) {
 	}
 }
 
-// newSocket opens a socket to send with, which no program that is started meanwhile inherits.
+// newSocket opens a socket for sending that child processes do not inherit.
 func newSocket() (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -145,8 +146,8 @@ func newSocket() (int, error) {
 	return fd, err
 }
 
-// young is the age below which a socket that refuses is left alone: its file exists a moment before its process
-// can be reached.
+// young is the age below which a socket that refuses connections is left alone: its
+// file exists for a moment before its process can be reached.
 const young = time.Second
 
 // remove deletes the socket of a process that was killed.
@@ -157,11 +158,12 @@ func remove(path string) {
 	}
 }
 
-// longestPath is the length of a socket's address that every system accepts.
+// longestPath is the length of a socket address that every system accepts.
 const longestPath = 103
 
-// address is the address of a socket in the folder. A home may have a longer path than an address can hold; Linux
-// reaches the open folder under a short name too. Elsewhere processes on such a home do not notify each other.
+// address returns the address of a socket in the folder. The path of a home may be longer
+// than an address can be; Linux can also reach the open folder under a short name.
+// Elsewhere, processes on such a home do not notify each other.
 func address(dir *os.File, name string) string {
 	path := filepath.Join(dir.Name(), name)
 	if len(path) > longestPath && runtime.GOOS == "linux" {

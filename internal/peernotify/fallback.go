@@ -6,31 +6,32 @@ import (
 	"time"
 )
 
-// Reachable is a way to notify that knows whether it works now.
+// Reachable is a way to notify that knows whether it currently works.
 type Reachable interface {
 	Peers
 	Reachable() bool
 }
 
-// away is the topic under which a node says, the second way, that it cannot be reached the first way.
+// away is the topic with which a node says, over the second way, that it cannot be reached over the first.
 const away = Topic("notifications-away")
 
-// fallback are peers that are reached in two ways.
+// fallback reaches peers in two ways.
 type fallback struct {
 	first  Reachable
 	second Peers
-	every  time.Duration // between looks at the first way
-	until  atomic.Int64  // somebody is known to be away from the first way until then, in nanoseconds of Unix time
+	every  time.Duration // interval of checks of the first way
+	until  atomic.Int64  // some peer is known to be unreachable over the first way until then, in Unix nanoseconds
 	stop   chan struct{}
 	close  sync.Once
 	work   sync.WaitGroup
 }
 
-// lookEvery is how often a node that is away from the first way says so; it is believed three times as long.
+// lookEvery is how often a node that is cut off from the first way
+// says so. This is believed three times as long.
 const lookEvery = time.Second
 
-// Fallback are peers that are notified the first way while all of them can be, and also the second while one says
-// that it cannot. It closes both.
+// Fallback returns peers that are notified over the first way while all of them can be reached, and
+// over the second way too while one says that it cannot. Closing it closes both.
 func Fallback(first Reachable, second Peers) Peers { return newFallback(first, second, lookEvery) }
 
 func newFallback(first Reachable, second Peers, every time.Duration) *fallback {
@@ -39,7 +40,7 @@ func newFallback(first Reachable, second Peers, every time.Duration) *fallback {
 	return f
 }
 
-// watch says that the first way does not work here, as long as it does not.
+// watch announces that the first way does not work here, as long as it does not.
 func (f *fallback) watch() {
 	tick := time.NewTicker(f.every)
 	defer tick.Stop()
@@ -56,13 +57,13 @@ func (f *fallback) watch() {
 }
 
 func (f *fallback) Notify(topic Topic) {
-	f.first.Notify(topic) // where it does not work now, it goes out when it does
+	f.first.Notify(topic) // if it does not work now, this is sent when it does
 	if !f.first.Reachable() || time.Now().UnixNano() < f.until.Load() {
 		f.second.Notify(topic)
 	}
 }
 
-// Subscribe receives both ways; a notification that comes twice is a look more.
+// Subscribe receives from both ways. A notification that arrives twice only costs a check.
 func (f *fallback) Subscribe() (*Subscription, error) {
 	one, err := f.first.Subscribe()
 	if err != nil {
@@ -70,7 +71,7 @@ func (f *fallback) Subscribe() (*Subscription, error) {
 	}
 	two, err := f.second.Subscribe()
 	if err != nil {
-		two = nil // the first way has to do
+		two = nil // the first way has to suffice
 	}
 	ended := make(chan struct{})
 	var joined sync.WaitGroup

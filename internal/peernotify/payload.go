@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 )
 
-// everything stands in a payload for a look at all of it; it is no topic.
+// everything in a payload means that everything should be checked. It is not a topic.
 const everything = "*"
 
-// Payloads are the messages that tell of the topics: each a JSON list of who sends it and what it is about, none
-// longer than most bytes. JSON, because the names of threads may hold any character.
+// Payloads returns the messages for the topics: each is a JSON list of the sender and topics, and
+// none is longer than most bytes. It is JSON because thread names may contain any character.
 func Payloads(from string, topics []Topic, all bool, most int) [][]byte {
 	if all {
 		return [][]byte{encode(from, everything)}
@@ -18,7 +18,7 @@ func Payloads(from string, topics []Topic, all bool, most int) [][]byte {
 	empty := len(encode(from))
 	size := empty
 	for _, t := range topics {
-		n := len(encode(string(t))) - 1 // a comma in the place of two brackets
+		n := len(encode(string(t))) - 1 // a comma replaces two brackets
 		if size+n > most && len(names) > 0 {
 			out = append(out, encode(append([]string{from}, names...)...))
 			names, size = nil, empty
@@ -39,7 +39,7 @@ func encode(words ...string) []byte {
 	return b
 }
 
-// PutPayload adds what a payload tells of. What somebody else has put into it is not trusted: only topics count.
+// PutPayload adds the topics of a payload. Payloads are not trusted: only valid topics count.
 func (s *Subscription) PutPayload(own string, payload []byte) {
 	var words []string
 	if err := json.Unmarshal(payload, &words); err != nil || len(words) == 0 || words[0] == own {

@@ -1,20 +1,21 @@
-// Package peernotify tells the other processes that work on the same data that something was written. How is a matter of
-// where they are: datagrams on one home (In), PostgreSQL or NATS between machines (the packages below).
+// Package peernotify tells the other processes that work on the same data that something
+// was written. The means depends on where they are: datagrams on one home (In),
+// PostgreSQL or NATS between machines (the packages below).
 //
-// It promises never to wait, never to return an error to the sender and never to be needed: whoever notifies has
-// written already, and whoever subscribes also looks by itself from time to time, so a notification that is lost
-// costs that time and nothing else. A notification is trusted only so far: it names something worth a look.
-// peernotifytest has the suite that every implementation passes.
+// Notifying never blocks, never returns an error to the sender and is never required: the sender
+// has already written, and subscribers also check on their own from time to time, so a lost
+// notification only costs that time. A notification is only a hint that something is worth
+// checking. peernotifytest has the suite that every implementation passes.
 package peernotify
 
 // Peers are the other processes that work on the same data.
 type Peers interface {
-	// Notify tells every other subscribed process that something was written. It does not wait, and what is no topic
-	// is not sent.
+	// Notify tells every other subscribed process that something was written.
+	// It does not block. An invalid topic is not sent.
 	Notify(Topic)
-	// Subscribe receives what others notify of, until it is closed. A process has at most one.
+	// Subscribe receives the notifications of others until it is
+	// closed. A process has at most one subscription.
 	Subscribe() (*Subscription, error)
-	// Close ends what goes on beside; it waits for that. Whoever notifies afterwards notifies nobody. It may be
-	// called twice.
+	// Close ends background work and waits for that. Later notifications go nowhere. It may be called twice.
 	Close()
 }

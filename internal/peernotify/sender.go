@@ -7,12 +7,13 @@ import (
 	"time"
 )
 
-// Sender is for implementations of Peers that send over a connection: it takes topics without waiting, gathers them,
-// and sends them from one goroutine. What could not be sent is sent again after a pause that grows.
+// Sender is for implementations of Peers that send over a connection. It takes topics
+// without blocking, collects them, and sends them from one goroutine. What could not
+// be sent is sent again after increasing pauses.
 type Sender struct {
 	gather time.Duration
 	send   func(ctx context.Context, topics []Topic, all bool) error
-	kick   chan struct{} // holds one value: there is something to send
+	kick   chan struct{} // buffer of one: there is something to send
 	stop   context.CancelFunc
 	ended  chan struct{}
 
@@ -21,14 +22,14 @@ type Sender struct {
 	closed  bool
 }
 
-// sendTimeout is what sending once may take, and lastTimeout what it may at the end.
+// sendTimeout limits one attempt to send. lastTimeout limits the attempt at the end.
 const (
 	sendTimeout = 2 * time.Second
 	lastTimeout = time.Second
 )
 
-// NewSender starts one; Close ends it. What comes while it gathers is sent together; all means that there were too many
-// topics to list.
+// NewSender starts a Sender; Close ends it. Topics that arrive within gather are sent
+// together. all means that there were too many topics to list.
 func NewSender(gather time.Duration, send func(ctx context.Context, topics []Topic, all bool) error) *Sender {
 	ctx, stop := context.WithCancel(context.Background())
 	s := &Sender{gather: gather, send: send, kick: make(chan struct{}, 1), stop: stop, ended: make(chan struct{})}
@@ -39,7 +40,7 @@ func NewSender(gather time.Duration, send func(ctx context.Context, topics []Top
 	return s
 }
 
-// Put has a topic sent.
+// Put sends a topic.
 func (s *Sender) Put(t Topic) {
 	if _, err := ParseTopic(string(t)); err != nil {
 		return
@@ -81,7 +82,7 @@ func (s *Sender) run(ctx context.Context) {
 	}
 }
 
-// sendOnce tries to send what waits; false: it waits still.
+// sendOnce tries to send what waits. It returns false if it still waits.
 func (s *Sender) sendOnce(ctx context.Context, most time.Duration) bool {
 	s.mu.Lock()
 	taken := s.waiting
@@ -105,8 +106,8 @@ func (s *Sender) sendOnce(ctx context.Context, most time.Duration) bool {
 	return false
 }
 
-// Backoff is how long to wait before the next attempt: longer each time, and not the same for everybody. The zero value
-// is ready.
+// Backoff computes how long to wait before the next attempt: longer each
+// time, and randomised. The zero value is ready to use.
 type Backoff struct{ last time.Duration }
 
 const (
@@ -114,7 +115,7 @@ const (
 	longestPause = time.Second
 )
 
-// Next is the next pause.
+// Next returns the next pause.
 func (b *Backoff) Next() time.Duration {
 	b.last = min(max(2*b.last, firstPause), longestPause)
 	return b.last/2 + rand.N(b.last/2)

@@ -2,21 +2,21 @@ package peernotify
 
 import "sync"
 
-// Subscription receives what other processes notify of. A nil one receives nothing.
+// Subscription receives the notifications of other processes. A nil Subscription receives nothing.
 type Subscription struct {
-	wake chan struct{} // holds one value: something is there to take
-	stop func()        // ends whatever puts
+	wake chan struct{} // buffer of one: there is something to take
+	stop func()        // stops whatever puts
 
 	mu   sync.Mutex
 	seen topics
 }
 
-// NewSubscription is for implementations of Peers: whatever receives puts topics in, and stop ends that.
+// NewSubscription is for implementations of Peers: the receiver puts topics in, and stop ends the receiver.
 func NewSubscription(stop func()) *Subscription {
 	return &Subscription{wake: make(chan struct{}, 1), stop: stop}
 }
 
-// Put adds a topic that somebody notified of.
+// Put adds a topic from a notification.
 func (s *Subscription) Put(t Topic) {
 	s.mu.Lock()
 	s.seen.add(t)
@@ -24,7 +24,7 @@ func (s *Subscription) Put(t Topic) {
 	s.woken()
 }
 
-// PutAll has the subscriber look at everything: notifications may have been lost.
+// PutAll makes the subscriber check everything, because notifications may have been lost.
 func (s *Subscription) PutAll() {
 	s.mu.Lock()
 	s.seen = topics{all: true}
@@ -39,7 +39,7 @@ func (s *Subscription) woken() {
 	}
 }
 
-// Woken has a value when there is something to take.
+// Woken returns a channel that has a value when there is something to take.
 func (s *Subscription) Woken() <-chan struct{} {
 	if s == nil {
 		return nil
@@ -47,8 +47,8 @@ func (s *Subscription) Woken() <-chan struct{} {
 	return s.wake
 }
 
-// Take returns what was notified of since the last call, each topic once. all: there were too many to remember, or some
-// may have been lost; look at everything.
+// Take returns the topics of notifications since the last call, each once. all means that there
+// were too many to remember, or some may have been lost; the subscriber must then check everything.
 func (s *Subscription) Take() (seen []Topic, all bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -64,10 +64,10 @@ func (s *Subscription) Close() {
 	}
 }
 
-// maxTopics bounds the topics that wait to be taken.
+// maxTopics is how many topics may wait to be taken.
 const maxTopics = 256
 
-// topics are what was notified of; too many of them are everything.
+// topics is a set of topics. Too many of them count as everything.
 type topics struct {
 	named map[Topic]struct{}
 	all   bool

@@ -8,16 +8,16 @@ import (
 	"chorus/internal/text"
 )
 
-// Topic is what a notification is about: a thread in which something waits for whoever runs it (its name), a thread
-// with new events for whoever watches it ("+" and its name), or anything else that has a plain word of its own, such
-// as "settings".
+// Topic says what a notification is about: a thread in which something waits for whoever
+// runs it (its name), a thread with new events for its watchers ("+" and its name), or a
+// single word for anything else, such as "settings".
 type Topic string
 
-// Thread is the topic of a thread in which something waits for whoever runs it.
+// Thread returns the topic of a thread in which something waits for whoever runs it.
 func Thread(id chat.ThreadID) Topic { return Topic(id) }
 
-// Events is the topic of a thread that has new events. It matters only to those who watch the thread: a notification
-// for each of them must not have every process look for work in it.
+// Events returns the topic of a thread with new events. It matters only to watchers of the thread,
+// so that these notifications do not make every process look for work in it.
 func Events(id chat.ThreadID) Topic { return Topic(grew + string(id)) }
 
 const (
@@ -37,7 +37,8 @@ func ParseTopic(s string) (Topic, error) {
 	return Topic(s), nil
 }
 
-// Thread is the thread of the topic; "": it is about something else. watched: it has new events, and nothing waits in it.
+// Thread returns the topic's thread, or "" if it is about something else.
+// watched means that it has new events and nothing waits in it.
 func (t Topic) Thread() (id chat.ThreadID, watched bool) {
 	name, watched := strings.CutPrefix(string(t), grew)
 	if !strings.Contains(name, ":") {

@@ -6,20 +6,21 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// listener hears the messages of one subject.
+// listener receives the messages of one subject.
 type listener struct {
 	subject string // below prefix
 	prefix  string
 	hear    func(subject string, data []byte)
-	sub     *nats.Subscription // under the lock of Peers; nil: there is no connection yet
+	sub     *nats.Subscription // protected by the lock of Peers; nil if there is no connection yet
 }
 
-// subscribe begins to listen. One that fails has no connection, and hears nothing: whoever listens notices that.
+// subscribe begins to listen. It fails only without a connection, and
+// then nothing arrives, which listeners notice.
 func (l *listener) subscribe(conn *nats.Conn) {
 	l.sub, _ = conn.Subscribe(l.prefix+l.subject, func(m *nats.Msg) { l.hear(strings.TrimPrefix(m.Subject, l.prefix), m.Data) })
 }
 
-// Publish sends a message of another kind than notifications, on the same connection, to whoever listens to its subject.
+// Publish sends a message other than a notification on the same connection to the listeners of its subject.
 func (p *Peers) Publish(subject string, data []byte) error {
 	conn := p.connection()
 	if conn == nil {
@@ -28,8 +29,9 @@ func (p *Peers) Publish(subject string, data []byte) error {
 	return conn.Publish(p.subject+"."+subject, data)
 }
 
-// Listen has hear called for each message of a subject, one after the other, until stop; with nil when some may have been lost. hear must
-// not wait. A subject may end in ".*", for any last word.
+// Listen calls hear for each message of a subject, one after the other, until stop
+// is called; it calls hear with nil when some may have been lost. hear must not
+// block. A subject may end in ".*" for any last word.
 func (p *Peers) Listen(subject string, hear func(subject string, data []byte)) (stop func()) {
 	l := &listener{subject: subject, prefix: p.subject + ".", hear: hear}
 	p.mu.Lock()
@@ -47,7 +49,7 @@ func (p *Peers) Listen(subject string, hear func(subject string, data []byte)) (
 		delete(p.listeners, l)
 		p.mu.Unlock()
 		if sub != nil {
-			_ = sub.Unsubscribe() // a connection that is closed has none
+			_ = sub.Unsubscribe() // a closed connection has no subscriptions
 		}
 	}
 }

@@ -1,7 +1,7 @@
-// Package natsnotify notifies the other nodes through a NATS server: core NATS, which keeps nothing.
+// Package natsnotify notifies the other nodes through a NATS server. It uses core NATS, which stores nothing.
 //
-// A node that is away from the server hears nothing and looks at everything once it is back; put it before another way
-// of notifying with peernotify.Fallback.
+// A node that loses the server receives nothing and checks everything once it is back.
+// Combine it with another way of notifying by using peernotify.Fallback.
 package natsnotify
 
 import (
@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// stepTimeout bounds connecting, writing and waiting for the server's word.
+	// stepTimeout limits connecting, writing and waiting for the server's answer.
 	stepTimeout = 5 * time.Second
-	// pingEvery is how often a connection is tried on which nothing comes; two that are not answered end it.
+	// pingEvery is how often a silent connection is checked. Two unanswered checks end it.
 	pingEvery = 2 * time.Second
-	// maxPayload is far below what servers take (1 MB).
+	// maxPayload is far below the limit of servers (1 MB).
 	maxPayload = 64 << 10
 )
 
@@ -39,27 +39,27 @@ type Peers struct {
 	log     *slog.Logger
 	sender  *peernotify.Sender
 	stop    context.CancelFunc
-	ended   chan struct{} // the connection is closed
+	ended   chan struct{} // closed when the connection is closed
 
 	mu        sync.Mutex
 	listeners map[*listener]struct{}
-	conn      *nats.Conn // nil: not tried yet
+	conn      *nats.Conn // nil if not tried yet
 	sub       *peernotify.Subscription
-	up        bool // connected, and whoever subscribed has been told
-	lost      bool // not connected, and that was said
+	up        bool // connected, and the subscriber was told
+	lost      bool // not connected, and that was logged
 }
 
 var _ peernotify.Reachable = (*Peers)(nil)
 
-// New are the nodes that notify each other under a subject, at a server or a cluster (addresses with commas between
-// them). It does not wait for a connection. Close ends it.
+// New returns the nodes that notify each other under a subject, at a server or a cluster
+// (addresses separated by commas). It does not wait for a connection. Close ends it.
 func New(addresses, subject string, log *slog.Logger) (*Peers, error) {
 	if err := Check(addresses); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	p := &Peers{subject: subject, own: rand.Text()[:12], log: log, stop: stop, ended: make(chan struct{})}
-	p.sender = peernotify.NewSender(0, p.send) // a message costs next to nothing, and receivers gather by themselves
+	p.sender = peernotify.NewSender(0, p.send) // a message costs almost nothing, and receivers collect by themselves
 	go func() {
 		defer close(p.ended)
 		p.connect(ctx, addresses)
@@ -67,7 +67,7 @@ func New(addresses, subject string, log *slog.Logger) (*Peers, error) {
 	return p, nil
 }
 
-// Check says what is wrong with the addresses of a server, without repeating them: they may hold a password.
+// Check says what is wrong with server addresses, without repeating them, because they may contain a password.
 func Check(addresses string) error {
 	for one := range strings.SplitSeq(addresses, ",") {
 		u, err := url.Parse(strings.TrimSpace(one))
@@ -84,7 +84,7 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 	var attempts sync.Mutex
 	conn, err := nats.Connect(addresses, nats.Name("chorus"), nats.NoEcho(), nats.SetCustomDialer(tcpdial.Dialer{}), nats.Timeout(stepTimeout), nats.FlusherTimeout(stepTimeout),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
-		nats.IgnoreAuthErrorAbort(), // whoever keeps the server may correct that too
+		nats.IgnoreAuthErrorAbort(), // the server's administrator may fix that too
 		nats.CustomReconnectDelay(func(int) time.Duration {
 			attempts.Lock()
 			defer attempts.Unlock()
@@ -93,7 +93,7 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { p.away(ctx, err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { p.away(ctx, err) }),
 		nats.ConnectHandler(func(c *nats.Conn) {
-			if p.connection() != nil { // before, nobody has subscribed yet
+			if p.connection() != nil { // earlier, nobody has subscribed yet
 				p.here(c)
 			}
 		}),
@@ -103,10 +103,10 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 			attempts.Unlock()
 			p.here(c)
 		}),
-		// A subscription that could not keep up has lost some.
+		// A subscription that could not keep up has lost messages.
 		nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) { p.lookAtAll() }))
 	if err != nil {
-		p.away(ctx, err) // a certificate that cannot be read, say: trying again does not help
+		p.away(ctx, err) // for example an unreadable certificate: trying again does not help
 		return
 	}
 	defer conn.Close()
@@ -130,9 +130,9 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 	<-ctx.Done()
 }
 
-// here has the subscriber look at everything, as soon as the server has the subscription.
+// here makes the subscriber check everything as soon as the server has the subscription.
 func (p *Peers) here(conn *nats.Conn) {
-	_ = conn.FlushTimeout(stepTimeout) // a connection that is lost again comes here again
+	_ = conn.FlushTimeout(stepTimeout) // if the connection is lost again, this is called again
 	p.lookAtAll()
 	p.mu.Lock()
 	lost := p.lost
@@ -143,7 +143,8 @@ func (p *Peers) here(conn *nats.Conn) {
 	}
 }
 
-// away says once that there is no connection. The error of a server has no address in it; that of a dialler has host and port.
+// away logs once that there is no connection. The server's errors
+// contain no address; a dialler's have host and port.
 func (p *Peers) away(ctx context.Context, err error) {
 	p.mu.Lock()
 	said := p.lost
@@ -151,7 +152,7 @@ func (p *Peers) away(ctx context.Context, err error) {
 	p.mu.Unlock()
 	if !said && ctx.Err() == nil {
 		p.log.Warn("NATS cannot be reached; notifications take another way, or what other nodes do is seen by the next regular look", "component", "notify", "event", "notifications_lost", "error", err)
-		p.lookAtAll() // what was on its way is lost
+		p.lookAtAll() // messages on their way are lost
 	}
 }
 
@@ -202,7 +203,8 @@ func (p *Peers) send(_ context.Context, topics []peernotify.Topic, all bool) err
 	return nil
 }
 
-// Subscribe never fails: while there is no connection, nothing comes, and once there is one the subscriber is to look at everything.
+// Subscribe never fails. Without a connection nothing arrives; once there
+// is one, the subscriber is told to check everything.
 func (p *Peers) Subscribe() (*peernotify.Subscription, error) {
 	var s *peernotify.Subscription
 	s = peernotify.NewSubscription(func() {
@@ -218,11 +220,11 @@ func (p *Peers) Subscribe() (*peernotify.Subscription, error) {
 	return s, nil
 }
 
-// Close sends what waits and ends the connection.
+// Close sends what waits and closes the connection.
 func (p *Peers) Close() {
 	p.sender.Close()
 	if conn := p.connection(); conn != nil && conn.IsConnected() {
-		_ = conn.FlushTimeout(time.Second) // what was published last may be a word to those who go on
+		_ = conn.FlushTimeout(time.Second) // the last published message may matter to the other nodes
 	}
 	p.stop()
 	<-p.ended

@@ -1,4 +1,4 @@
-// Package peernotifytest has the suite that every way of notifying other processes passes.
+// Package peernotifytest has the test suite for all ways of notifying other processes.
 package peernotifytest
 
 import (
@@ -11,17 +11,17 @@ import (
 	"chorus/internal/peernotify"
 )
 
-// World is where the processes of one test are.
+// World is the environment of the processes in one test.
 type World struct {
-	// New is what one more process has, once it is connected. The suite closes it.
+	// New returns the Peers of one more process, once it is connected. The suite closes them.
 	New func(t *testing.T) peernotify.Peers
-	// Lossy says that notifications may be lost while everything is well, as where a queue is short.
+	// Lossy says that notifications may be lost in normal operation, for example because a queue is short.
 	Lossy bool
-	// Cut ends every connection and lets none be made until Heal; nil: there are no connections.
+	// Cut ends every connection and prevents new ones until Heal; nil if there are no connections.
 	Cut, Heal func(t *testing.T)
 }
 
-// maxWait is how long a test waits for what must come, on a busy machine.
+// maxWait is how long a test waits for what must arrive, on a busy machine.
 const maxWait = 2 * time.Minute
 
 const one, two, probe = peernotify.Topic("cli:here:one@helper"), peernotify.Topic("cli:here:two@helper"), peernotify.Topic("probe")
@@ -39,14 +39,14 @@ func Run(t *testing.T, world func(t *testing.T) World) {
 	}
 }
 
-// process is one that notifies and is notified.
+// process is a process that notifies and is notified.
 type process struct {
 	peernotify.Peers
 	sub  *peernotify.Subscription
-	came map[peernotify.Topic]bool // before; the same notification may come again
+	came map[peernotify.Topic]bool // earlier topics, which may arrive again
 }
 
-// processes are n of them that reach each other.
+// processes returns n processes that can reach each other.
 func processes(t *testing.T, w World, n int) []process {
 	t.Helper()
 	var all []process
@@ -64,7 +64,7 @@ func processes(t *testing.T, w World, n int) []process {
 	return all
 }
 
-// settle waits until each hears each, and forgets what that took.
+// settle waits until each process hears each other, and forgets what that took.
 func settle(t *testing.T, all ...process) {
 	t.Helper()
 	for i, from := range all {
@@ -74,7 +74,7 @@ func settle(t *testing.T, all ...process) {
 			}
 		}
 	}
-	// What was sent again in the meantime may still come; whatever was sent last comes last.
+	// What was sent again in the meantime may still arrive; the last message sent arrives last.
 	for i, from := range all {
 		last := peernotify.Topic(fmt.Sprintf("last-%d-%d", i, time.Now().UnixNano()))
 		for j, to := range all {
@@ -88,7 +88,7 @@ func settle(t *testing.T, all ...process) {
 	}
 }
 
-// await takes until the topic was there, and sends again in case that it was lost.
+// await takes until the topic arrives, and sends again in case it was lost.
 func await(t *testing.T, to process, send func(), want peernotify.Topic) {
 	t.Helper()
 	late := time.After(maxWait)
@@ -110,7 +110,7 @@ func await(t *testing.T, to process, send func(), want peernotify.Topic) {
 	}
 }
 
-// waitFor takes until all of the topics were there, and nothing but them and what settling sent.
+// waitFor takes until all of the topics have arrived. Only they and what settling sent may arrive.
 func (p process) waitFor(t *testing.T, want ...peernotify.Topic) {
 	t.Helper()
 	late := time.After(maxWait)
@@ -137,7 +137,7 @@ func (p process) waitFor(t *testing.T, want ...peernotify.Topic) {
 	}
 }
 
-// expected reports what may come at any time: what settling sent, and what came before.
+// expected reports whether the topic may arrive at any time: because settling sent it, or it arrived before.
 func (p process) expected(t peernotify.Topic) bool {
 	return t == probe || strings.HasPrefix(string(t), "last-") || p.came[t]
 }
@@ -150,7 +150,7 @@ func (p process) quiet(t *testing.T) {
 	}
 }
 
-// everyOther: all hear it but the sender, whatever it is about.
+// everyOther checks that all but the sender receive a notification, whatever it is about.
 func everyOther(t *testing.T, w World) {
 	all := processes(t, w, 3)
 	for _, topic := range []peernotify.Topic{one, peernotify.Events("cli:here:one@helper"), "settings"} {
@@ -158,12 +158,12 @@ func everyOther(t *testing.T, w World) {
 		all[1].waitFor(t, topic)
 		all[2].waitFor(t, topic)
 	}
-	all[1].Notify(two) // and it comes behind what the first one might have heard of itself
+	all[1].Notify(two) // and it arrives after what the first one might have heard of itself
 	all[0].waitFor(t, two)
 	all[0].quiet(t)
 }
 
-// hostileNames: what platforms and people call their threads is nobody's statement, subject or separator.
+// hostileNames checks that thread names cannot act as a statement, subject or separator.
 func hostileNames(t *testing.T, w World) {
 	all := processes(t, w, 2)
 	for _, name := range []string{
@@ -179,7 +179,7 @@ func hostileNames(t *testing.T, w World) {
 	}
 }
 
-// noTopic: what is no topic is not sent, and harms nothing.
+// noTopic checks that an invalid topic is not sent and does no harm.
 func noTopic(t *testing.T, w World) {
 	all := processes(t, w, 2)
 	for _, bad := range []string{"", "*", "two words", "\xff", "cli:a:\xff", "cli:a:" + strings.Repeat("x", 9000), "+settings"} {
@@ -190,7 +190,7 @@ func noTopic(t *testing.T, w World) {
 	all[1].quiet(t)
 }
 
-// storm: many notifications of the same few things are those few things.
+// storm checks that many notifications of the same few topics are delivered as those few topics.
 func storm(t *testing.T, w World) {
 	all := processes(t, w, 2)
 	for range 20_000 {
@@ -204,10 +204,10 @@ func storm(t *testing.T, w World) {
 	all[1].waitFor(t, one, two)
 }
 
-// tooMany: more topics than anybody lists are a look at everything.
+// tooMany checks that more topics than can be listed become a request to check everything.
 func tooMany(t *testing.T, w World) {
 	if w.Lossy {
-		t.Skip("what a short queue loses is not counted") // the subscription's own test has it
+		t.Skip("what a short queue loses is not counted") // the subscription's own test covers this
 	}
 	all := processes(t, w, 2)
 	late := time.After(maxWait)
@@ -229,7 +229,7 @@ func tooMany(t *testing.T, w World) {
 	}
 }
 
-// closed: whoever is closed neither sends nor receives, and can be closed again.
+// closed checks that closed Peers neither send nor receive, and can be closed again.
 func closed(t *testing.T, w World) {
 	all := processes(t, w, 3)
 	all[2].sub.Close()
@@ -246,7 +246,7 @@ func closed(t *testing.T, w World) {
 	all[1].quiet(t)
 }
 
-// lostConnection: whoever was away looks at everything once, and hears of what comes then.
+// lostConnection checks that a node that was cut off checks everything once, and then receives what follows.
 func lostConnection(t *testing.T, w World) {
 	if w.Cut == nil {
 		t.Skip("there are no connections")
@@ -266,10 +266,10 @@ func lostConnection(t *testing.T, w World) {
 			break
 		}
 	}
-	await(t, all[1], func() { all[0].Notify(two) }, two) // a connection may come back in more than one piece
+	await(t, all[1], func() { all[0].Notify(two) }, two) // a connection may come back in several steps
 }
 
-// nobodyWaits: a sender that reaches nobody goes on.
+// nobodyWaits checks that a sender that reaches nobody continues.
 func nobodyWaits(t *testing.T, w World) {
 	all := processes(t, w, 2)
 	if w.Cut != nil {

@@ -1,8 +1,9 @@
-// Package pgnotify notifies the other nodes that work on the same PostgreSQL database, by NOTIFY and LISTEN.
+// Package pgnotify notifies the other nodes that work on the same PostgreSQL database, using NOTIFY and LISTEN.
 //
-// A notification is sent after the commit that it is about, on a connection of its own: inside the transaction it would
-// make every commit of the database wait for the one before it. What several commits have to say within a few
-// milliseconds is one statement. A node that loses its connection looks at everything once it has one again.
+// A notification is sent after the commit that it is about, on a separate connection: inside the
+// transaction it would make every commit of the database wait for the previous one.
+// Notifications of several commits within a few milliseconds share one statement. A node that
+// loses its connection checks everything once it has one again.
 package pgnotify
 
 import (
@@ -23,13 +24,13 @@ import (
 
 const (
 	channel = "chorus"
-	// gather is how long notifications are gathered: PostgreSQL takes one lock for all of its databases while a
-	// transaction that notifies commits.
+	// gather is how long notifications are collected, because PostgreSQL takes one lock for
+	// all of its databases while a transaction that notifies commits.
 	gather = 5 * time.Millisecond
 	// maxPayload is below what PostgreSQL allows (8,000 bytes).
 	maxPayload = 7900
-	// stepTimeout bounds each step on a connection, and pingEvery is how often one on which nothing comes is tried: for so long, and
-	// as long as a step may take, a node whose network was cut hears nothing and does not know.
+	// stepTimeout limits each step on a connection. pingEvery is how often a silent connection is
+	// checked. A node whose network was cut notices this only after both together.
 	stepTimeout = 3 * time.Second
 	pingEvery   = 2 * time.Second
 )
@@ -40,12 +41,13 @@ type Peers struct {
 	own    string // marks what this process sent itself
 	log    *slog.Logger
 	sender *peernotify.Sender
-	conn   *pgx.Conn // of the sender's goroutine; nil: none
+	conn   *pgx.Conn // used by the sender's goroutine; nil if there is none
 	close  sync.Once
 }
 
-// New are the nodes on the database of a URL, which must lead to PostgreSQL itself: a pooler that gives a connection to
-// somebody else after each transaction loses what is listened for. Nothing is connected yet. Close ends it.
+// New returns the nodes on the database of a URL. The URL must lead to PostgreSQL
+// itself: a pooler that gives a connection to somebody else after each transaction
+// loses LISTEN. New does not connect yet. Close ends it.
 func New(url string, log *slog.Logger) (*Peers, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -57,9 +59,9 @@ func New(url string, log *slog.Logger) (*Peers, error) {
 		}
 	}
 	config.RuntimeParams["application_name"] = "chorus notifications"
-	config.RuntimeParams["synchronous_commit"] = "off" // there is nothing to keep
+	config.RuntimeParams["synchronous_commit"] = "off" // there is nothing to make durable
 	config.DialFunc = tcpdial.Dialer{}.DialContext
-	config.DefaultQueryExecMode = pgx.QueryExecModeExec // prepares nothing
+	config.DefaultQueryExecMode = pgx.QueryExecModeExec // without preparing statements
 	p := &Peers{config: config, own: rand.Text()[:12], log: log}
 	p.sender = peernotify.NewSender(gather, p.send)
 	return p, nil
@@ -68,13 +70,13 @@ func New(url string, log *slog.Logger) (*Peers, error) {
 // Notify tells every other subscribed node.
 func (p *Peers) Notify(topic peernotify.Topic) { p.sender.Put(topic) }
 
-// Close sends what waits and ends the sender's connection. The subscription is closed by whoever has it.
+// Close sends what waits and closes the sender's connection. Whoever has the subscription closes it.
 func (p *Peers) Close() {
 	p.sender.Close()
 	p.close.Do(func() { p.drop() })
 }
 
-// send sends from the sender's goroutine.
+// send runs in the sender's goroutine.
 func (p *Peers) send(ctx context.Context, topics []peernotify.Topic, all bool) error {
 	var err error
 	if p.conn == nil {
@@ -103,7 +105,7 @@ func (p *Peers) drop() {
 func end(conn *pgx.Conn) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = conn.Close(ctx) // it is of no use any more, whatever it says
+	_ = conn.Close(ctx) // it is not needed any more, whatever happens
 }
 
 func (p *Peers) connect(ctx context.Context) (*pgx.Conn, error) {
@@ -112,8 +114,8 @@ func (p *Peers) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.ConnectConfig(ctx, p.config.Copy())
 }
 
-// Subscribe begins to listen and never fails: while there is no connection, nothing comes, and once there is one the
-// subscriber is to look at everything.
+// Subscribe begins to listen and never fails. Without a connection nothing arrives;
+// once there is one, the subscriber is told to check everything.
 func (p *Peers) Subscribe() (*peernotify.Subscription, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -151,7 +153,7 @@ func (p *Peers) listen(ctx context.Context, s *peernotify.Subscription) {
 	}
 }
 
-// listenOnce listens until the connection is lost. listening is called when it is there.
+// listenOnce listens until the connection is lost. It calls listening once the connection works.
 func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, listening func()) error {
 	conn, err := p.connect(ctx)
 	if err != nil {
@@ -165,7 +167,7 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 		return err
 	}
 	listening()
-	s.PutAll() // nobody knows what came before
+	s.PutAll() // earlier notifications may have been missed
 	for {
 		wait, cancel := context.WithTimeout(ctx, pingEvery)
 		n, err := conn.WaitForNotification(wait)
@@ -184,8 +186,8 @@ func (p *Peers) listenOnce(ctx context.Context, s *peernotify.Subscription, list
 	}
 }
 
-// checkDelivery tries whether notifications arrive on the connection: behind a pooler that gives it to others between
-// transactions they do not, and nothing else would tell.
+// checkDelivery tests whether notifications arrive on the connection. Behind a pooler that gives it
+// to others between transactions they do not, and nothing else would reveal that.
 func (p *Peers) checkDelivery(ctx context.Context, conn *pgx.Conn, s *peernotify.Subscription) error {
 	return step(ctx, func(ctx context.Context) error {
 		probe := string(peernotify.Payloads(p.own, []peernotify.Topic{"probe"}, false, maxPayload)[0])
@@ -207,7 +209,7 @@ func (p *Peers) checkDelivery(ctx context.Context, conn *pgx.Conn, s *peernotify
 	})
 }
 
-// errPooler: what a connection listens for does not come.
+// errPooler means that notifications do not arrive on the connection.
 var errPooler = errors.New("a notification that this node sent itself does not come back; databaseUrl must lead to PostgreSQL itself, or to a pooler in session mode")
 
 func step(ctx context.Context, do func(context.Context) error) error {
