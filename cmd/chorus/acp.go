@@ -20,14 +20,14 @@ import (
 func (c *program) acpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "acp",
-		Short: "An agent for editors (Zed, Neovim, JetBrains) on standard input and output",
+		Short: "Run as an agent for editors (Zed, Neovim, JetBrains) on standard input and output",
 		Long: `Speaks the Agent Client Protocol on standard input and output, for an editor that
-starts it as a process. Sessions are those of chorus chat: each can be gone on with
-in the terminal, and those of the terminal can be loaded in the editor.
+starts it as a process. It shares its sessions with chorus chat: you can continue an
+editor's session in the terminal, and load a terminal's session in the editor.
 
-Kill it, or the editor, whenever you like: a session that is loaded again shows what
-was said and goes on with what was cut off. docs/guides/acp.md has the configuration
-of editors.`,
+You may kill it, or the editor, at any time: loading the session again shows the whole
+conversation and continues what was interrupted. See docs/guides/acp.md for how to
+configure editors.`,
 		Example: `  chorus acp
   chorus acp -m anthropic/claude-sonnet-4-5 --permissions guarded
   chorus acp --server http://127.0.0.1:8420
@@ -38,11 +38,11 @@ of editors.`,
 	c.serverFlags(cmd)
 	f := cmd.Flags()
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+chat.DefaultAgent+")")
-	f.StringVarP(&o.Provider, "provider", "p", "", "whose model")
-	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
-	f.StringVar(&o.Profile, "permissions", "", "permission profile to begin with (default standard); the editor can choose another")
+	f.StringVarP(&o.Provider, "provider", "p", "", "model provider")
+	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or a bare name (default: depends on the keys that are set)")
+	f.StringVar(&o.Profile, "permissions", "", "permission profile to start with (default standard); the editor can choose another")
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run (default: as configured)")
-	f.StringVar(&o.Mode, "mode", "", "mode to begin with: plan, review, implement or verify")
+	f.StringVar(&o.Mode, "mode", "", "mode to start with: plan, review, implement or verify")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := twoSignals(cmd.Context(), c, "")
 		defer stop()

@@ -15,7 +15,7 @@ import (
 )
 
 func (c *program) agentCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "agent", Short: "Agents: who they are and what they may do", RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "agent", Short: "Manage agents", RunE: onlySubcommands}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.CreateAgent, agentCreated)
 		cli.JSON(commands, operations.CreateAgent, agentFile)
@@ -59,7 +59,7 @@ func createdAgents(list []operations.Agent) []operations.Agent {
 
 func agentCreated(v cli.View, _ operations.NewAgent, a operations.Agent) error {
 	if v.Server != "" {
-		_, err := fmt.Fprintf(v.Out, "%s is ready\ntalk to it there:  chorus chat --server %s --agent %s\n", a.Name, v.Server, a.Name)
+		_, err := fmt.Fprintf(v.Out, "%s is ready\ntalk to it:  chorus chat --server %s --agent %s\n", a.Name, v.Server, a.Name)
 		return err
 	}
 	_, err := fmt.Fprintf(v.Out, "%s is ready\ntalk to it about this directory:  chorus chat --agent %s\nin a workspace of its own:        chorus chat --agent %s --repo %s\n",
@@ -106,7 +106,7 @@ func showPreview(v cli.View, _ operations.AgentDraft, p operations.AgentPreview)
 	for _, more := range []struct {
 		what  string
 		names []string
-	}{{"found by searching", p.Searched}, {"never allowed, so not shown", p.Refused}, {"tools of MCP servers", p.Servers}} {
+	}{{"found by searching", p.Searched}, {"never allowed, so hidden", p.Refused}, {"tools of MCP servers", p.Servers}} {
 		if len(more.names) > 0 {
 			fmt.Fprintf(v.Out, "%s: %s\n", more.what, strings.Join(more.names, ", "))
 		}

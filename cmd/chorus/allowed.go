@@ -23,14 +23,15 @@ import (
 
 func (c *program) allowedCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "allowed", Short: "What you have allowed for good: list, remove", RunE: onlySubcommands,
-		Long: `An approval may be answered with "always". Then a rule is kept: for whoever said it, for
-one agent in one directory. From then on the same is allowed without asking, but never
-what a rule denies or what cannot be told from the text. The rules lie in allowed.yaml in
-the home, which is read again before each call, so it may be edited while agents work.`,
+		Use: "allowed", Short: "Manage what you always allow: list, remove", RunE: onlySubcommands,
+		Long: `Answering an approval with "always" keeps a rule: for the person who answered, one agent
+and one directory. After that the same call runs without asking. A rule never allows what
+another rule denies or what cannot be judged from the text. Rules are stored in
+allowed.yaml in the home, which is read again before each call, so you may edit it while
+agents work.`,
 		Example: `  chorus permit allowed list
   chorus permit allowed remove 3f2a91c0
-  chorus approvals approve --always       say yes, and keep a rule`,
+  chorus approvals approve --always       approve, and keep a rule`,
 	}
 	return c.serverFlags(cmd)
 }
@@ -63,7 +64,7 @@ func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, n
 		return nil, err
 	}
 	if offer.Never != "" {
-		return nil, fmt.Errorf("this cannot be allowed for good: %s; `chorus approvals approve %s` says yes once", offer.Never, x.ID)
+		return nil, fmt.Errorf("this cannot always be allowed: %s; approve it once with `chorus approvals approve %s`", offer.Never, x.ID)
 	}
 	if number == 0 {
 		if err := c.showAlways(x, offer); err != nil {
@@ -74,7 +75,7 @@ func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, n
 		}
 	}
 	if number < 1 || number > len(offer.Rules) {
-		return nil, &usage.Error{Err: fmt.Errorf("there is no rule %d; there are %d, and without --rule they are shown", number, len(offer.Rules))}
+		return nil, &usage.Error{Err: fmt.Errorf("there is no rule %d, only %d; leave out --rule to see them", number, len(offer.Rules))}
 	}
 	return offer.Rules[number-1].Rules, nil
 }
@@ -94,9 +95,9 @@ func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal)
 // askNumber has the person pick; without a terminal nothing is answered.
 func (c *program) askNumber(n int) (int, error) {
 	if !c.console.CanAsk() || c.json {
-		return 0, errors.New("nothing was answered or kept; say which rule with --rule N")
+		return 0, errors.New("nothing was answered or kept; choose a rule with --rule N")
 	}
-	fmt.Fprintf(c.out(), "keep which? [1-%d, anything else: none] ", n)
+	fmt.Fprintf(c.out(), "Keep which rule? [1-%d, anything else: none] ", n)
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	picked, perr := strconv.Atoi(strings.TrimSpace(line))
 	if err != nil || perr != nil || picked < 1 || picked > n {

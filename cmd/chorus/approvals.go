@@ -16,16 +16,16 @@ import (
 
 func (c *program) approvalsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "approvals", Short: "Pending approvals: list, read, answer", RunE: onlySubcommands,
-		Long: `What an agent may not do without asking, and what a task gave that needs a yes, waits here until somebody answers, however
-long that takes and whatever process asked. The first answer counts. A run that waits
-in another terminal goes on by itself; one whose process has gone goes on with
-its next chorus chat or chorus run --session-id.`,
+		Use: "approvals", Short: "List, read and answer pending approvals", RunE: onlySubcommands,
+		Long: `Calls that an agent may not make without asking, and results of tasks that need approval,
+wait here until somebody answers, however long that takes and whichever process asked. The
+first answer counts. A run that waits in another terminal continues by itself. If its
+process is gone, it continues with the next chorus chat or chorus run --session-id.`,
 		Example: `  chorus approvals list
-  chorus approvals approve 01k3       a unique beginning of the id; without one, the only one that waits
-  chorus approvals approve --always   shows what a rule would allow, and keeps the one you pick
+  chorus approvals approve 01k3         the start of an id is enough; without an id, the only pending one
+  chorus approvals approve --always     show what a rule would allow, and keep the one you pick
   chorus approvals deny 01k3 --note "not on a Friday"
-  chorus approvals approve calm-otter   what a task gave, by the task's id`,
+  chorus approvals approve calm-otter   the result of a task, by the task's id`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.ListApprovals, allApprovals)
@@ -61,7 +61,7 @@ its next chorus chat or chorus run --session-id.`,
 
 // allApprovals lets --all stand for every state.
 func allApprovals(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.ApprovalQuery, []string) error {
-	all := cmd.Flags().Bool("all", false, "the answered ones too, the newest first")
+	all := cmd.Flags().Bool("all", false, "include answered ones, newest first")
 	return func(_ context.Context, _ cli.Connection, in *operations.ApprovalQuery, _ []string) error {
 		if *all {
 			in.State = "all"
@@ -82,7 +82,7 @@ func onlyPending(ctx context.Context, to cli.Connection, id string) (string, err
 	case len(list.Items) == 0:
 		return "", errors.New("there are no pending approvals")
 	case len(list.Items) > 1:
-		return "", &usage.Error{Err: fmt.Errorf("%d approvals are pending; say which: `chorus approvals list` shows them", len(list.Items))}
+		return "", &usage.Error{Err: fmt.Errorf("%d approvals are pending; name one (`chorus approvals list` shows them)", len(list.Items))}
 	}
 	return list.Items[0].ID, nil
 }
@@ -91,8 +91,8 @@ func onlyPending(ctx context.Context, to cli.Connection, id string) (string, err
 func (c *program) answerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.Answer, []string) error {
 	always, rule := false, 0
 	if cmd.Name() == "approve" {
-		cmd.Flags().BoolVar(&always, "always", false, "show which rules would allow it for good, and keep the one you pick")
-		cmd.Flags().IntVar(&rule, "rule", 0, "with --always: keep this one, without being asked")
+		cmd.Flags().BoolVar(&always, "always", false, "show which rules would always allow it, and keep the one you pick")
+		cmd.Flags().IntVar(&rule, "rule", 0, "with --always: keep the rule with this number, without asking")
 	}
 	return func(ctx context.Context, to cli.Connection, in *operations.Answer, _ []string) (err error) {
 		if in.ID, err = onlyPending(ctx, to, in.ID); err != nil {

@@ -15,11 +15,11 @@ import (
 
 func (c *program) auditCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "audit", Short: "What was decided, by whom and by which rule", RunE: onlySubcommands,
-		Long: `Every decision about a tool call and every change of settings is a line of the audit
-log: allow, ask_approved, ask_denied, deny, changed. Each line carries a hash over
-itself and the line before it in its thread, and seals hold the threads together, so that
-nothing can be changed unseen.`,
+		Use: "audit", Short: "Show what was decided, by whom and by which rule", RunE: onlySubcommands,
+		Long: `Every decision about a tool call and every change of settings is a line of the audit log:
+allow, ask_approved, ask_denied, deny or changed. Each line carries a hash of itself and
+the previous line of its thread, and seals tie the threads together, so nothing can be
+changed unnoticed.`,
 		Example: `  chorus audit list --decision deny
   chorus audit export --since 7d --output audit.csv
   chorus audit verify`,

@@ -31,22 +31,23 @@ import (
 func (c *program) backupCommand() *cobra.Command {
 	force := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "backup FILE", Short: "Write everything into one file, while it is in use", Args: exactly(1),
-		Long: `Writes the whole home into one file: the database as it is at one moment, the bytes that
-conversations refer to, also those in a bucket, the agents, the configuration and the keys.
-Servers and chats go on meanwhile. A name that ends with .gz or .tgz is compressed; - is standard output.
+		Use: "backup FILE", Short: "Back up everything into one file, while it is in use", Args: exactly(1),
+		Long: `Writes the whole home into one file: a consistent copy of the database, the attachments and
+long results that conversations refer to (also those in a bucket), the agents, the
+configuration and the keys. Servers and chats keep running. A name that ends in .gz or .tgz
+is compressed; - is standard output.
 
-Caches, logs, the search index and the homes of sandboxed commands are left out: they are
-made again. So is what lies outside of the home, as projects do.
+Caches, logs, the search index and the homes of sandboxed commands are left out, since they
+can be rebuilt. So is everything outside the home, such as projects.
 
-The file holds the owner's token and the keys of the home. Keep it as you keep passwords.`,
+The file contains the owner's token and the keys of the home. Store it as safely as passwords.`,
 		Example: `  chorus backup chorus-backup.tar.gz
   chorus backup - | ssh backup@example.org 'cat > chorus.tar'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error { return c.backUp(cmd.Context(), a, args[0], force) })
 		},
 	})
-	cmd.Flags().BoolVar(&force, "force", false, "write over a file that is there")
+	cmd.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return cmd
 }
 
@@ -62,10 +63,10 @@ func (c *program) backUp(ctx context.Context, a *app.App, name string, force boo
 		return err
 	}
 	if _, err := os.Stat(name); err == nil && !force {
-		return &usage.Error{Err: fmt.Errorf("%s is there already; give another name, or --force", name)}
+		return &usage.Error{Err: fmt.Errorf("%s already exists; choose another name, or use --force", name)}
 	}
 	if rel, err := filepath.Rel(a.Home.Dir(), name); err == nil && filepath.IsLocal(rel) {
-		return &usage.Error{Err: fmt.Errorf("%s lies in the home itself; a backup belongs somewhere else", name)}
+		return &usage.Error{Err: fmt.Errorf("%s is inside the home; put the backup somewhere else", name)}
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*") // only its owner may read it
 	if err != nil {
@@ -79,7 +80,7 @@ func (c *program) backUp(ctx context.Context, a *app.App, name string, force boo
 		return errors.Join(err, os.Remove(f.Name()))
 	}
 	for _, hash := range made.Lost {
-		c.warn("attachment " + hash + " is not in the backup: the home has lost it; `chorus doctor --thorough` says more")
+		c.warn("attachment " + hash + " is not in the backup because the home has lost it; see `chorus doctor --thorough`")
 	}
 	size := int64(0)
 	if info, err := os.Stat(name); err == nil {
@@ -132,21 +133,21 @@ func (c *program) restoreCommand() *cobra.Command {
 	var t backup.Target
 	goOn := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "restore FILE", Short: "Put a backup in the place of the home", Args: exactly(1),
-		Long: `Reads a backup, checks every file of it, and only then puts it in the place of the home. A
-backup that is cut short or damaged changes nothing; - is standard input.
+		Use: "restore FILE", Short: "Replace the home with a backup", Args: exactly(1),
+		Long: `Reads a backup, checks every file in it, and only then replaces the home. A truncated or
+damaged backup changes nothing; - is standard input.
 
-Stop every chorus of this home first. A home that is there already is only replaced with
+Stop every chorus that uses this home first. An existing home is only replaced with
 --replace, and is kept in a folder before-restore-… in the new one.
 
-Runs that were on when the backup was made are stopped: much of what they would do may have
-been done since. --resume lets them go on instead, for a move to another machine.`,
+Runs that were active when the backup was made are stopped, because much of their work may
+have been done since. With --resume they continue instead, for a move to another machine.`,
 		Example: `  chorus restore chorus-backup.tar.gz
   chorus restore --replace chorus-backup.tar.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.restore(cmd.Context(), args[0], t, goOn) },
 	})
-	cmd.Flags().BoolVar(&t.Replace, "replace", false, "put the home that is there aside")
-	cmd.Flags().BoolVar(&goOn, "resume", false, "let runs that were on go on")
+	cmd.Flags().BoolVar(&t.Replace, "replace", false, "move the existing home aside")
+	cmd.Flags().BoolVar(&goOn, "resume", false, "continue runs that were active")
 	return cmd
 }
 
@@ -160,7 +161,7 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	t.Copies = dbcopy.Copies{}
 	o := checks.Options{Env: c.getenv, Home: t.Dir}
 	if who := checks.Users(ctx, o); len(who) > 0 {
-		return fmt.Errorf("%s is in use by %s: stop it first", t.Dir, strings.Join(who, ", "))
+		return fmt.Errorf("%s is in use by %s; stop it first", t.Dir, strings.Join(who, ", "))
 	}
 	from, closeFile, err := c.openBackup(name)
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	}
 	done, err := backup.Restore(ctx, from, t)
 	if errors.Is(err, backup.ErrInhabited) {
-		return &usage.Error{Err: fmt.Errorf("%w; `chorus restore --replace FILE` puts it aside", err)}
+		return &usage.Error{Err: fmt.Errorf("%w; move it aside with `chorus restore --replace FILE`", err)}
 	}
 	if err != nil {
 		return err
@@ -200,10 +201,10 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 		}
 	}
 	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && !at.OnServer() && at.Path != filepath.Join(t.Dir, "chorus.db") {
-		c.warn("the configuration has the database at " + at.String() + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
+		c.warn("the configuration puts the database at " + at.String() + "; the one of the backup is in " + filepath.Join(t.Dir, "chorus.db"))
 	}
 	if at, err := settings.DatabaseIn(c.getenv, t.Dir); err == nil && !at.OnServer() && at.Blobs != nil {
-		c.warn("attachments of the backup are in " + filepath.Join(t.Dir, "blobs") + "; `chorus migrate --blobs-to URL` moves them to " + at.Blobs.Name())
+		c.warn("the backup's attachments are in " + filepath.Join(t.Dir, "blobs") + "; `chorus migrate --blobs-to URL` moves them to " + at.Blobs.Name())
 	}
 	return nil
 }
@@ -226,9 +227,9 @@ func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 		if err := backup.Finish(dir); err != nil { // nothing was cut off: it is said here what is wrong
 			return err
 		}
-		return fmt.Errorf("the files of the backup are in %s, but the database of %s is not empty, and was left alone; make a new one, name it by databaseUrl, and then: chorus migrate --from sqlite:chorus.db --to URL", dir, at)
+		return fmt.Errorf("the files of the backup are in %s, but the database of %s is not empty and was left alone; create a new one, set databaseUrl to it, and run: chorus migrate --from sqlite:chorus.db --to URL", dir, at)
 	case err != nil:
-		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; when it can be reached, run `chorus restore --replace FILE` again, and until then nothing starts with this home: %w", dir, err)
+		return fmt.Errorf("the files of the backup are in %s, but its database could not be moved to the server; when the server is reachable, run `chorus restore --replace FILE` again; until then nothing starts with this home: %w", dir, err)
 	}
 	return database.RemoveFile(h.DB())
 }

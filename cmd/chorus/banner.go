@@ -42,6 +42,6 @@ func missingHere(ctx context.Context, a *app.App) []string {
 // openBrowser opens a page for whoever sits at the terminal.
 func (c *program) openBrowser(link string) {
 	if browser.Open(link, c.getenv, c.console.InTTY && c.console.OutTTY) {
-		fmt.Fprint(c.out(), "  The page opens in your browser; --no-browser leaves that out.\n\n")
+		fmt.Fprint(c.out(), "  The page opens in your browser; turn that off with --no-browser.\n\n")
 	}
 }

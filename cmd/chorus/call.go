@@ -20,9 +20,9 @@ const maxArguments = 8 << 20
 
 func (c *program) callCommand() *cobra.Command {
 	return c.serverFlags(c.jsonFlag(&cobra.Command{
-		Use: "call [NAME [JSON]]", Short: "Carry out an operation by the name of its tool, with arguments as JSON", Args: cobra.MaximumNArgs(2),
-		Long: `What agents call as tools, programs and people can call too: the same names and arguments, as JSON;
-- reads the arguments from standard input. Without a name the commands are listed.`,
+		Use: "call [NAME [JSON]]", Short: "Run any operation by its tool name, with JSON arguments", Args: cobra.MaximumNArgs(2),
+		Long: `Runs an operation that agents call as a tool, with the same name and the same arguments as JSON.
+Use - to read the arguments from standard input. Without a name it lists all operations.`,
 		Example: `  chorus call
   chorus call list_tasks '{"project_id":"my-web-app"}'
   echo '{"title":"Add a dark mode","project_id":"my-web-app"}' | chorus call create_task -`,

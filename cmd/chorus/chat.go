@@ -24,21 +24,21 @@ import (
 func (c *program) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chat [PROMPT]",
-		Short: "Talk with an agent about this directory",
-		Long: `A conversation in the terminal. Type while it works to steer it; Esc or Ctrl-C
-stops the run, a second one leaves. /help lists the commands.
+		Short: "Chat with an agent about this directory",
+		Long: `Starts a conversation in the terminal. Type while the agent works to steer it. Esc or
+Ctrl-C stops the run; press it again to leave. /help lists the commands.
 
-Kill it whenever you like: chorus chat --session-id ID goes on with every word.`,
+You may kill it at any time: chorus chat --session-id ID continues with every word.`,
 		Example: `  chorus chat
   chorus chat -m anthropic/claude-sonnet-4-5
   chorus chat --mode review "look at the last commit"
-  chorus chat --continue                     the last one of this directory
-  chorus chat --resume                       choose one of this directory
+  chorus chat --continue                     the last session of this directory
+  chorus chat --resume                       choose a session of this directory
   chorus chat --session-id 01k…`,
 	}
 	o := c.talkFlags(cmd)
-	choose := cmd.Flags().Bool("resume", false, "choose a session to go on with from a list")
-	plain := cmd.Flags().Bool("plain", false, "words line by line for a screen reader: nothing is drawn anew, no colours, no frames")
+	choose := cmd.Flags().Bool("resume", false, "choose the session to continue from a list")
+	plain := cmd.Flags().Bool("plain", false, "print line by line for a screen reader: no redrawing, no colours, no frames")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *plain {
 			c.console = c.console.InPlain()
@@ -75,7 +75,7 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 		return nil
 	}
 	if o.ID, err = a.Sessions.Latest(ctx, o.Dir, o.Agent); err == nil && o.ID == "" {
-		return errors.New("there is no session of this directory to go on with; leave --continue out to begin one")
+		return errors.New("this directory has no session to continue; leave out --continue to start one")
 	}
 	return err
 }
@@ -113,11 +113,11 @@ func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(pro
 func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
 	switch {
 	case c.remote():
-		return &usage.Error{Err: errors.New("--resume is for sessions of this machine; on a server name one by --session-id (chorus thread list --server … shows them), or type /resume")}
+		return &usage.Error{Err: errors.New("--resume works on this machine only; on a server use --session-id (chorus thread list --server … shows the ids), or type /resume")}
 	case o.Continue || o.ID != "" || o.File != "" || len(args) > 0:
-		return &usage.Error{Err: errors.New("--resume lets you choose; it does not go with --continue, --session, --session-id or a prompt")}
+		return &usage.Error{Err: errors.New("--resume cannot be combined with --continue, --session, --session-id or a prompt")}
 	case !c.console.Asks():
-		return &usage.Error{Err: errors.New("--resume needs a terminal to choose on; name a session by --session-id, or take the last by --continue")}
+		return &usage.Error{Err: errors.New("--resume needs a terminal; choose a session with --session-id, or continue the last one with --continue")}
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 		return err
 	}
 	if s.Used() {
-		fmt.Fprintf(c.console.Err, "go on with: chorus chat --session-id %s\n", s.ID())
+		fmt.Fprintf(c.console.Err, "continue with: chorus chat --session-id %s\n", s.ID())
 	}
 	return exitWith(code)
 }
@@ -149,5 +149,5 @@ func firstHint(info repl.Info, start int64) string {
 	if info.Model != provider.Offline || start > 0 {
 		return ""
 	}
-	return "No key is set, so a small offline guide answers, with real tools. Say: help"
+	return "No key is set, so a small offline guide answers, with real tools. Try: help"
 }

@@ -15,14 +15,14 @@ import (
 
 func (c *program) completionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "completion bash|zsh|fish", Short: "Print the completion of commands for your shell", Args: exactly(1), ValidArgs: []string{"bash", "zsh", "fish"},
+		Use: "completion bash|zsh|fish", Short: "Print the completion script for your shell", Args: exactly(1), ValidArgs: []string{"bash", "zsh", "fish"},
 		Long: `Prints a script that lets your shell complete commands, flags, sessions, agents and models.
 
   bash  chorus completion bash > ~/.local/share/bash-completion/completions/chorus
   zsh   chorus completion zsh > "${fpath[1]}/_chorus"
   fish  chorus completion fish > ~/.config/fish/completions/chorus.fish
 
-The folder must be there (mkdir -p); a new shell has it.`,
+The folder must exist (mkdir -p). Start a new shell to use the completions.`,
 		Example: `  source <(chorus completion bash)      for this shell alone
   chorus completion fish | source       the same in fish`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,7 +40,7 @@ The folder must be there (mkdir -p); a new shell has it.`,
 			case "fish":
 				return root.GenFishCompletion(out, true)
 			}
-			return &usage.Error{Err: fmt.Errorf("there is no completion for %q; there are bash, zsh and fish", args[0])}
+			return &usage.Error{Err: fmt.Errorf("there is no completion for %q; choose bash, zsh or fish", args[0])}
 		},
 	}
 }
@@ -59,7 +59,7 @@ func bashAlone(script string) string {
 func (c *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "man", Short: "Print the manual page", Args: exactly(0),
-		Long:    "Prints a manual page of all commands, in the format of man. `make install` puts it beside the program.",
+		Long:    "Prints a manual page of all commands, in man format. `make install` installs it with the program.",
 		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole

@@ -16,10 +16,10 @@ import (
 	"chorus/internal/text"
 )
 
-const configLong = `Settings come in layers, the weakest first: what is built in, settings.json and
-shared.yaml, guilds/<id>.yaml, what /settings stored for the guild, bots/<name>.yaml,
+const configLong = `Settings come in layers, the weakest first: built-in values, settings.json and shared.yaml,
+guilds/<id>.yaml, what /settings stored for the guild, bots/<name>.yaml,
 bots/<name>-<guild>.yaml, agent.json, pinned .config messages of the channels above,
-those of the channel, CHORUS_* variables, flags. The files stand in config/ of the home
+those of the channel, CHORUS_* variables, flags. The files are in config/ of the home
 folder, or where --config, CHORUS_CONFIG or CONFIG_PATH says.`
 
 func (c *program) configCommand() *cobra.Command {
@@ -30,7 +30,7 @@ func (c *program) configCommand() *cobra.Command {
   chorus config schema > chorus.schema.json`,
 	}
 	folder := ""
-	cmd.PersistentFlags().StringVar(&folder, "config", "", "folder of the files (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
+	cmd.PersistentFlags().StringVar(&folder, "config", "", "configuration folder (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
 	cmd.AddCommand(c.configCheck(&folder), c.configShow(&folder), c.configSchema(), c.trustCommand())
 	return cmd
 }
@@ -47,10 +47,10 @@ type problemJSON struct {
 
 func (c *program) configCheck(folder *string) *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "check", Short: "Say everything that is wrong with the configuration", Args: exactly(0),
-		Long: `Reads every file and merges them for every bot and guild. All mistakes are told at
-once, each with file, line and column. Exit 1 when there is an error; warnings are
-only shown.`,
+		Use: "check", Short: "Check the configuration and report every mistake", Args: exactly(0),
+		Long: `Reads every file and merges them for every bot and guild. Reports all mistakes at once,
+each with file, line and column. Exits with 1 if there is an error; warnings are only
+shown.`,
 		Example: `  chorus config check
   chorus config check --config ./config --json`,
 		RunE: func(*cobra.Command, []string) error {
@@ -104,10 +104,10 @@ func (c *program) configShow(folder *string) *cobra.Command {
 	var pins, parents []string
 	var set bool
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "show", Short: "Show what holds for a bot, and where each value came from", Args: exactly(0),
+		Use: "show", Short: "Show a bot's settings, and where each value came from", Args: exactly(0),
 		Long: `Merges the layers and prints every value with the file and line it came from. Secrets
-are masked. With --channel it counts what is pinned there, as the server read it last;
---pin and --parent-pin try a message from a file instead.`,
+are masked. With --channel it includes the channel's pinned messages as the server last
+read them; --pin and --parent-pin try a message from a file instead.`,
 		Example: `  chorus config show --bot claude
   chorus config show --bot claude --guild 1234 --pin pinned.txt --json`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -150,9 +150,9 @@ are masked. With --channel it counts what is pinned there, as the server read it
 	cmd.Flags().StringVar(&bot, "bot", "", "the bot: the name of its file")
 	cmd.Flags().StringVar(&guild, "guild", "", "the guild's id")
 	cmd.Flags().StringVar(&channel, "channel", "", "the channel's id")
-	cmd.Flags().StringArrayVar(&pins, "pin", nil, "a file that holds a pinned message of the channel")
-	cmd.Flags().StringArrayVar(&parents, "parent-pin", nil, "a file that holds a pinned message of a channel above")
-	cmd.Flags().BoolVar(&set, "set", false, "only what somebody set")
+	cmd.Flags().StringArrayVar(&pins, "pin", nil, "file with a pinned message of the channel")
+	cmd.Flags().StringArrayVar(&parents, "parent-pin", nil, "file with a pinned message of a channel above")
+	cmd.Flags().BoolVar(&set, "set", false, "show only what somebody set")
 	return cmd
 }
 
@@ -190,7 +190,7 @@ func (c *program) storedPins(ctx context.Context, bot, guild, channel string) []
 		}
 	}
 	if !known {
-		c.warn("the pins of channel " + channel + " are not known here; --pin FILE tries one")
+		c.warn("the pins of channel " + channel + " are not known here; try one with --pin FILE")
 	}
 	return list
 }
@@ -228,8 +228,8 @@ func (c *program) showRows(rows []config.Row, set bool) error {
 func (c *program) configSchema() *cobra.Command {
 	return &cobra.Command{
 		Use: "schema", Short: "Print the JSON Schema of the files, for editors", Args: exactly(0),
-		Long: `Prints the JSON Schema (draft 2020-12) of a configuration file. An editor that is given
-it completes keys, shows what they do and underlines mistakes; in VS Code:
+		Long: `Prints the JSON Schema (draft 2020-12) of a configuration file. Editors use it to complete
+keys, describe them and underline mistakes. In VS Code:
 
   # yaml-language-server: $schema=./chorus.schema.json`,
 		Example: "  chorus config schema > chorus.schema.json",

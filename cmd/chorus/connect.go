@@ -29,7 +29,7 @@ type serverOptions struct {
 func (c *program) serverFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.server.url, "server", "", "use this server instead of the local home, for example http://127.0.0.1:8420")
-	f.StringVar(&c.server.tokenFile, "token-file", "", "with --server: file with the token (default: $CHORUS_TOKEN, and for a server of this machine the home's own)")
+	f.StringVar(&c.server.tokenFile, "token-file", "", "with --server: file with the token (default: $CHORUS_TOKEN, or the home's own for a server on this machine)")
 	return cmd
 }
 
@@ -93,11 +93,11 @@ func (c *program) dial() (*client.Client, error) {
 		return nil, err
 	}
 	if url.Scheme == "http" && !client.Loopback(url.Hostname()) {
-		c.warn("the token and everything that is said pass in the clear to " + url.Host + "; https would keep them")
+		c.warn("the token and every message are sent unencrypted to " + url.Host + "; use https to protect them")
 	}
 	made, err := client.New(client.Options{URL: url.String(), Token: token, Away: func(away bool) {
 		if away {
-			c.notices.Post(notice.Notice{Text: "the server does not answer; it is asked again for two minutes, and nothing that was said is lost", Bad: true})
+			c.notices.Post(notice.Notice{Text: "the server does not answer; retrying for two minutes, and nothing you said is lost", Bad: true})
 		} else {
 			c.notices.Post(notice.Notice{Text: "the server answers again"})
 		}
@@ -118,7 +118,7 @@ func (c *program) token(here bool) (string, error) {
 	case c.getenv("CHORUS_TOKEN_FILE") != "":
 		file = c.getenv("CHORUS_TOKEN_FILE")
 	case !here:
-		return "", &usage.Error{Err: errors.New("there is no token for this server; give it in CHORUS_TOKEN or with --token-file, `chorus token create` there makes one")}
+		return "", &usage.Error{Err: errors.New("there is no token for this server; set CHORUS_TOKEN or use --token-file (make one there with `chorus token create`)")}
 	default:
 		data, err := os.ReadFile(filepath.Join(c.homeDir(), "token"))
 		if errors.Is(err, fs.ErrNotExist) {

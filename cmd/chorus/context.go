@@ -18,7 +18,7 @@ import (
 )
 
 func (c *program) contextCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "context", Short: "How a conversation is told to a model", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "context", Short: "Show what a model gets to see of a conversation", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
 	cmd.AddCommand(c.contextRenderCommand())
 	return cmd
 }
@@ -28,14 +28,14 @@ func (c *program) contextRenderCommand() *cobra.Command {
 	var who struct{ bot, guild, channel string }
 	var age string
 	cmd := &cobra.Command{
-		Use: "render [FILE]", Short: "Show the provider request that a conversation becomes, or a bot's system prompt", Args: cobra.MaximumNArgs(1),
-		Long: `Reads a participant-based request as JSON (messages, systemPrompt, tools,
-stopSequences, config and botName; - is standard input) and prints the request that
-would be sent to the provider. Nothing is sent, and no key is needed.
+		Use: "render [FILE]", Short: "Print the provider request for a conversation, or a bot's system prompt", Args: cobra.MaximumNArgs(1),
+		Long: `Reads a participant-based request as JSON (messages, systemPrompt, tools, stopSequences,
+config and botName; - is standard input) and prints the request that would be sent to the
+provider. Nothing is sent, and no key is needed.
 
-With --bot and without a file it prints the system prompt that the bot's requests begin
-with: Chorus's lines about tools (the key preamble replaces them), the bot's own prompt
-and its docs.`,
+With --bot and no file it prints the system prompt of the bot's requests: Chorus's lines
+about tools (replaced by the preamble, if that key is set), the bot's own prompt and its
+docs.`,
 		Example: `  chorus context render request.json
   chorus context render --bot cora
   chorus context render request.json --mode chat --provider openai`,
@@ -58,18 +58,18 @@ and its docs.`,
 				return err
 			}
 			if left != "" {
-				fmt.Fprintf(c.console.Err, "older messages left the window (%s)\n", left)
+				fmt.Fprintf(c.console.Err, "older messages are outside the window (%s)\n", left)
 			}
 			_, err = c.out().Write(body)
 			return err
 		},
 	}
 	cmd.Flags().StringVar(&o.Mode, "mode", "", "prefill or chat (default: the request's)")
-	cmd.Flags().StringVar(&o.Provider, "provider", "", "whose request (default anthropic)")
-	cmd.Flags().StringVar(&age, "window", "", "leave out messages older than this before the newest, as recencyWindow.age does: 90m, 24h")
+	cmd.Flags().StringVar(&o.Provider, "provider", "", "provider whose request to print (default anthropic)")
+	cmd.Flags().StringVar(&age, "window", "", "leave out messages this much older than the newest, as recencyWindow.age does: 90m, 24h")
 	cmd.Flags().StringVar(&who.bot, "bot", "", "show the system prompt of this bot or agent")
-	cmd.Flags().StringVar(&who.guild, "guild", "", "with --bot: as it is in a guild, by its id")
-	cmd.Flags().StringVar(&who.channel, "channel", "", "with --bot: as it is in a channel, by its id, pins included")
+	cmd.Flags().StringVar(&who.guild, "guild", "", "with --bot: id of the guild to show it in")
+	cmd.Flags().StringVar(&who.channel, "channel", "", "with --bot: id of the channel to show it in, pins included")
 	return cmd
 }
 

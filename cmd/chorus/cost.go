@@ -35,5 +35,5 @@ func checkGroup(by string) error {
 	if slices.Contains(f.Enum, by) {
 		return nil
 	}
-	return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; there are %s", by, strings.Join(f.Enum, ", "))}
+	return &usage.Error{Err: fmt.Errorf("costs cannot be grouped by %q; choose one of %s", by, strings.Join(f.Enum, ", "))}
 }

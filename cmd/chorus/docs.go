@@ -25,14 +25,14 @@ const docsAddr = "127.0.0.1:8421"
 func (c *program) docsCommand() *cobra.Command {
 	addr, out, find, noBrowser := docsAddr, "", "", false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "docs [PAGE]", Short: "The guides: read one here, or all of them in a browser", Args: between(0, 1),
-		Long: `Serves the guides and tutorials of this very version, with a search that works without
-JavaScript. With the name of a page it is shown here; --search looks in all of them.`,
-		Example: `  chorus docs                    in a browser
-  chorus docs models             here
+		Use: "docs [PAGE]", Short: "Read the guides, here or in a browser", Args: between(0, 1),
+		Long: `Serves the guides and tutorials of this version in your browser, with a search that works
+without JavaScript. With the name of a page it prints that page; --search searches all pages.`,
+		Example: `  chorus docs                    open in a browser
+  chorus docs models             print a page
   chorus docs --search budget
-  chorus docs --json             which pages there are
-  chorus docs --out site         as files, for any web server`,
+  chorus docs --json             list the pages
+  chorus docs --out site         write them as files, for any web server`,
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return pageNames(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -52,7 +52,7 @@ JavaScript. With the name of a page it is shown here; --search looks in all of t
 				if c.json {
 					return c.printJSON(map[string]any{"dir": out, "pages": len(site.Pages)})
 				}
-				fmt.Fprintf(c.out(), "%d pages are in %s; any web server can serve them\n", len(site.Pages), out)
+				fmt.Fprintf(c.out(), "wrote %d pages to %s; any web server can serve them\n", len(site.Pages), out)
 				return nil
 			case c.json:
 				list := []page{}
@@ -68,7 +68,7 @@ JavaScript. With the name of a page it is shown here; --search looks in all of t
 	f.StringVar(&addr, "addr", addr, "where to listen")
 	f.StringVar(&out, "out", "", "write the pages into this folder instead")
 	f.StringVar(&find, "search", "", "list the sections that hold these words")
-	f.BoolVar(&noBrowser, "no-browser", false, "open no browser (or set "+browser.Off+"=1)")
+	f.BoolVar(&noBrowser, "no-browser", false, "do not open a browser (or set "+browser.Off+"=1)")
 	return cmd
 }
 
@@ -98,7 +98,7 @@ func pageNames() []string {
 func (c *program) showPage(site *docsite.Site, name string) error {
 	p := site.Find(name)
 	if p == nil {
-		return &usage.Error{Err: fmt.Errorf("there is no page %q; there are %s", name, strings.Join(pageNames(), ", "))}
+		return &usage.Error{Err: fmt.Errorf("there is no page %q; choose one of %s", name, strings.Join(pageNames(), ", "))}
 	}
 	if c.json {
 		return c.printJSON(page{Name: p.Name(), Title: p.Title, Text: p.Source})
@@ -124,7 +124,7 @@ func (c *program) showPage(site *docsite.Site, name string) error {
 func (c *program) searchPages(site *docsite.Site, words string) error {
 	hits, meant := site.Search(words)
 	if len(hits) == 0 {
-		return fmt.Errorf("nothing was found for %q; try fewer or other words", words)
+		return fmt.Errorf("nothing found for %q; try fewer or different words", words)
 	}
 	if c.json {
 		list := []page{}
@@ -134,7 +134,7 @@ func (c *program) searchPages(site *docsite.Site, words string) error {
 		return c.printJSON(list)
 	}
 	if meant != "" {
-		fmt.Fprintf(c.out(), "nothing was found for %q; this is about %q:\n\n", words, meant)
+		fmt.Fprintf(c.out(), "nothing found for %q; showing results for %q:\n\n", words, meant)
 	}
 	for _, h := range hits[:min(len(hits), 12)] {
 		fmt.Fprintf(c.out(), "%-22s %s\n", h.Page.Name(), h.Section.Title)
@@ -142,7 +142,7 @@ func (c *program) searchPages(site *docsite.Site, words string) error {
 			fmt.Fprintf(c.out(), "    %s\n", line)
 		}
 	}
-	fmt.Fprintln(c.out(), "\n`chorus docs NAME` shows a page")
+	fmt.Fprintln(c.out(), "\nread a page with `chorus docs NAME`")
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (c *program) serveDocs(ctx context.Context, site *docsite.Site, addr string
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	url := "http://" + listener.Addr().String()
-	fmt.Fprintf(c.out(), "the guides are on %s (Ctrl-C ends it)\n", url)
+	fmt.Fprintf(c.out(), "the guides are at %s (Ctrl-C stops)\n", url)
 	if !noBrowser {
 		c.openBrowser(url)
 	}

@@ -11,13 +11,13 @@ import (
 // arrange puts the commands below headings, the first ones for a newcomer first.
 func arrange(root *cobra.Command) {
 	for i, part := range []struct{ title, names string }{
-		{"Begin", "chat run serve init sample docs doctor"},
+		{"Start here", "chat run serve init sample docs doctor"},
 		{"Conversations", "thread approvals cost audit forget context"},
-		{"Agents and what they may do", "agent models permit tool call skill memory mcp"},
-		{"What runs by itself", "schedule hook process"},
+		{"Agents", "agent models permit tool call skill memory mcp"},
+		{"Automation", "schedule hook process"},
 		{"Projects and tasks", "project repo task work worker git note"},
-		{"The server and its home", "token config backup restore migrate import node"},
-		{"And besides", "acp sim completion man version help"},
+		{"Server and home", "token config backup restore migrate import node"},
+		{"Other", "acp sim completion man version help"},
 	} {
 		group := &cobra.Group{ID: strconv.Itoa(i), Title: part.title + ":"}
 		root.AddGroup(group)

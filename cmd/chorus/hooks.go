@@ -10,9 +10,9 @@ import (
 
 func (c *program) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "hook", Short: "What runs by itself when something happens: create, list, edit, fire, runs", RunE: onlySubcommands,
-		Long: `A hook gathers context, asks a model and acts, when an event happens, a time comes or a
-webhook arrives. It acts with the rights and the money of whoever made it. chorus serve
+		Use: "hook", Short: "Manage hooks, which run when something happens", RunE: onlySubcommands,
+		Long: `A hook gathers context, asks a model and acts when an event happens, at set times, or when a
+webhook arrives. It uses the rights and the budget of the person who made it. chorus serve
 runs hooks.`,
 		Example: `  chorus hook create 'Broken build' 'The tests failed: {{step_0}} Why?' --when 'every hour' --run 'make test' --skip-ok --approve
   chorus hook list

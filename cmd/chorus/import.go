@@ -16,10 +16,10 @@ import (
 )
 
 func (c *program) importCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "import", Short: "Take over what other programs left", RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "import", Short: "Import data from other programs", RunE: onlySubcommands}
 	var o runsetup.SessionOptions
 	lca := c.jsonFlag(&cobra.Command{
-		Use: "lca PATH…", Short: "Session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: between(1, anyNumber),
+		Use: "lca PATH…", Short: "Import session logs of the Local Coding Agent (.agent/session_*.jsonl)", Args: between(1, anyNumber),
 		Example: "  chorus import lca .agent/session_20240115103000_ab12cd34.jsonl",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.with(cmd.Context(), func(a *app.App) error {
@@ -40,10 +40,10 @@ func (c *program) importCommand() *cobra.Command {
 						continue
 					}
 					if got.Already {
-						fmt.Fprintf(c.out(), "%s: session %s is here already\n", path, got.ID)
+						fmt.Fprintf(c.out(), "%s: session %s was already imported\n", path, got.ID)
 						continue
 					}
-					fmt.Fprintf(c.out(), "%s: %d messages; go on with: chorus chat --session-id %s\n", path, got.Messages, got.ID)
+					fmt.Fprintf(c.out(), "%s: %d messages; continue with: chorus chat --session-id %s\n", path, got.Messages, got.ID)
 				}
 				if c.json {
 					return c.printJSON(all)
@@ -53,7 +53,7 @@ func (c *program) importCommand() *cobra.Command {
 		},
 	})
 	lca.Flags().StringVarP(&o.Dir, "repo", "r", "", "directory the session works in (default: the one in the log, else here)")
-	lca.Flags().StringVar(&o.ResumeMode, "resume-mode", "", "how much of it counts: full, last-N or summary (default full)")
+	lca.Flags().StringVar(&o.ResumeMode, "resume-mode", "", "how much of it to include: full, last-N or summary (default full)")
 	cmd.AddCommand(lca, c.importChapter2(), c.importChapter3())
 	return cmd
 }
@@ -62,13 +62,13 @@ func (c *program) importChapter3() *cobra.Command {
 	var o config.ImportOptions
 	folder := ""
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "chapter3 DIR", Short: "Configuration and tool files of a Chapter3 installation", Args: exactly(1),
-		Long: `Reads config/ of a Chapter3 installation (shared.yaml, guilds/, bots/) and writes it as
-Chorus's configuration: canonical names, a comment for every key that was left out, and
-why. Secrets go to files of their own (secrets/, for you alone) and prompts are taken
-along. A file that is there already and differs is only overwritten with --force; doing
-it twice is harmless. Comments of the old files are not kept. The tool files below
-tools/ become a thread for each bot and channel (chorus thread show).`,
+		Use: "chapter3 DIR", Short: "Import configuration and tool files of a Chapter3 installation", Args: exactly(1),
+		Long: `Converts config/ of a Chapter3 installation (shared.yaml, guilds/, bots/) into Chorus's
+configuration: canonical names, and a comment that says which keys were left out and why.
+Secrets go to separate files that only you can read (secrets/), and prompts are copied.
+Existing files that differ are only overwritten with --force; importing twice is harmless.
+Comments in the old files are not kept. Tool files in tools/ become a thread for each bot
+and channel (chorus thread show).`,
 		Example: `  chorus import chapter3 ../chapter3 --dry-run
   chorus import chapter3 ../chapter3
   chorus config check`,
@@ -91,8 +91,8 @@ tools/ become a thread for each bot and channel (chorus thread show).`,
 
 func importFlags(cmd *cobra.Command, folder *string, o *config.ImportOptions) {
 	cmd.Flags().StringVar(folder, "config", "", "folder to write to (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite files that are there and differ")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite existing files that differ")
 }
 
 // showTaken prints what an import did, or would do.
@@ -111,7 +111,7 @@ func (c *program) showTaken(taken []config.Taken, dry bool) error {
 	if dry {
 		fmt.Fprintln(c.out(), "\nnothing was written (--dry-run)")
 	} else {
-		fmt.Fprintln(c.out(), "\nlook at it with: chorus config check")
+		fmt.Fprintln(c.out(), "\ncheck it with: chorus config check")
 	}
 	return nil
 }
@@ -120,13 +120,13 @@ func (c *program) importChapter2() *cobra.Command {
 	var o config.ImportOptions
 	folder := ""
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "chapter2 DIR", Short: "Configuration of a chapter2 installation", Args: exactly(1),
-		Long: `Reads the folder of a chapter2 installation (what EMS_PATH named: config.yaml for all
-bots, and for each bot a folder with config.yaml, guilds/ and discord_token) and writes it
-as Chorus's configuration, as chorus import chapter3 does: canonical names, a comment for
-every key that was left out, secrets in files of their own. What else lies in the folders
-is named and not taken: what was said is read from Discord again. A file that is there
-already and differs is only overwritten with --force; doing it twice is harmless.`,
+		Use: "chapter2 DIR", Short: "Import the configuration of a chapter2 installation", Args: exactly(1),
+		Long: `Converts a chapter2 installation into Chorus's configuration, as chorus import chapter3
+does: canonical names, comments for the keys that were left out, secrets in separate files.
+DIR is the folder that EMS_PATH named: config.yaml for all bots, and for each bot a folder
+with config.yaml, guilds/ and discord_token. Other files are listed but not imported;
+messages are read from Discord again. Existing files that differ are only overwritten with
+--force; importing twice is harmless.`,
 		Example: `  chorus import chapter2 ../ems --dry-run
   chorus import chapter2 ../ems
   chorus config check`,

@@ -17,23 +17,22 @@ func (c *program) initCommand() *cobra.Command {
 	var a firstconfig.Answers
 	folder, force, show := "", false, false
 	cmd := &cobra.Command{
-		Use: "init", Short: "Ask three things, and write a configuration", Args: exactly(0),
-		Long: `Asks which model answers, where people talk to it and what it may do without asking, and
-writes a configuration with comments into the home. Every answer has a flag, so that it works
-without a terminal; what nobody says is as it would be without a configuration. A
-configuration that is there is never replaced without a yes (or --force), and is then
-kept beside the new one.`,
+		Use: "init", Short: "Create a configuration by answering three questions", Args: exactly(0),
+		Long: `Asks which model answers, where people talk to it and what it may do without asking, then
+writes a commented configuration into the home. Every answer has a flag, so it also works
+without a terminal; anything not answered keeps its default. An existing configuration is
+never replaced without confirmation (or --force), and is kept next to the new one.`,
 		Example: `  chorus init
   chorus init --model anthropic/claude-sonnet-4-5 --where local --permissions standard
-  chorus init --print                the configuration on standard output, nothing is written`,
+  chorus init --print                print the configuration, write nothing`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&a.Model, "model", "m", "", "provider/model (chorus models lists them)")
 	f.StringVar(&a.Where, "where", "", "local, discord or proxy")
 	f.StringVar(&a.May, "permissions", "", "standard, guarded, locked or open")
-	f.StringVar(&folder, "config", "", "folder of the files (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
-	f.BoolVar(&force, "force", false, "replace a configuration that is there; it is kept as shared.yaml.old")
-	f.BoolVar(&show, "print", false, "print it and write nothing")
+	f.StringVar(&folder, "config", "", "configuration folder (default $CHORUS_CONFIG, $CONFIG_PATH or config in the home folder)")
+	f.BoolVar(&force, "force", false, "replace an existing configuration; it is kept as shared.yaml.old")
+	f.BoolVar(&show, "print", false, "print it instead of writing it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o, err := settings.ConfigOptions(c.getenv, c.home, folder)
 		if err != nil {
@@ -65,9 +64,9 @@ kept beside the new one.`,
 		if err := firstconfig.Write(path, text); err != nil {
 			return err
 		}
-		fmt.Fprintf(c.out(), "Written: %s\n", path)
+		fmt.Fprintf(c.out(), "Wrote %s\n", path)
 		if _, problems := config.Load(o, config.Ask{}); problems.Err() != nil {
-			return fmt.Errorf("something else is wrong with the configuration: %w; `chorus config check` says all of it", problems.Err())
+			return fmt.Errorf("the configuration has other errors: %w; see all of them with `chorus config check`", problems.Err())
 		}
 		fmt.Fprint(c.out(), a.Next())
 		return nil

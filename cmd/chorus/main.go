@@ -175,13 +175,13 @@ func (c *program) root() *cobra.Command {
 		Use:   "chorus",
 		Short: "Agents that do real work where people already talk",
 		Long: `Chorus puts AI agents where people already talk and lets them do real work
-there, under rules. Nothing said is lost: kill it at any moment and go on.
+there, under rules. Nothing said is lost: kill it at any moment and continue.
 
-Without any key it talks to a built-in offline model, so that you can look around.`,
+Without a key it uses a built-in offline model, so you can look around.`,
 		Example: `  chorus chat                                   talk to an agent about this directory
-  chorus run "what does this repository do?"    one prompt, then exit
-  chorus thread list                            what was said so far
-  chorus permit explain 'git push && rm -rf x'  what a command would be allowed to do`,
+  chorus run "what does this repository do?"    run one prompt, then exit
+  chorus thread list                            list your conversations
+  chorus permit explain 'git push && rm -rf x'  show what a command would be allowed to do`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
@@ -219,7 +219,7 @@ func (c *program) open(ctx context.Context) (*app.App, error) {
 // with opens the home, does something and closes it.
 func (c *program) with(ctx context.Context, do func(*app.App) error) error {
 	if c.remote() {
-		return &usage.Error{Err: errors.New("this works on the home of this machine only; leave --server out, or do it where the server runs")}
+		return &usage.Error{Err: errors.New("this works only on this machine's home; leave out --server, or run it on the server's machine")}
 	}
 	a, err := c.open(ctx)
 	if err != nil {

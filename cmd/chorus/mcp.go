@@ -21,12 +21,12 @@ import (
 
 func (c *program) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "mcp", Short: "MCP: servers whose tools agents use, and Chorus as a server: add, list, test, remove, login, serve", RunE: onlySubcommands,
+		Use: "mcp", Short: "Manage MCP servers, and run Chorus as one", RunE: onlySubcommands,
 		Example: `  chorus mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data
   chorus mcp add issues --url https://mcp.example.org/mcp
   chorus mcp login issues
   chorus mcp test issues
-  chorus mcp serve                            Chorus for an MCP client, on standard input and output`,
+  chorus mcp serve                            offer Chorus to an MCP client on standard input and output`,
 	}
 	cmd.AddCommand(c.mcpServeCommand(), c.mcpLoginCommand())
 	return c.group(cmd, func(commands *cli.Commands) {
@@ -69,8 +69,8 @@ const serverReady = "ready"
 
 // addServerFlags are those whose values may hold commas, which lists of the command line do not.
 func addServerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewMCPServer, []string) error {
-	env := cmd.Flags().StringArray("env", nil, "NAME=VALUE that its program gets; may be given more than once")
-	headers := cmd.Flags().StringArray("header", nil, "NAME=VALUE that is sent to it; may be given more than once")
+	env := cmd.Flags().StringArray("env", nil, "NAME=VALUE for its program's environment; may be given more than once")
+	headers := cmd.Flags().StringArray("header", nil, "NAME=VALUE header to send to it; may be given more than once")
 	return func(_ context.Context, to cli.Connection, in *operations.NewMCPServer, args []string) error {
 		in.Env, in.Headers = *env, *headers
 		if len(args) > 2 {
@@ -84,14 +84,14 @@ func (c *program) mcpServeCommand() *cobra.Command {
 	scopes := []string{string(operation.Read), string(operation.Chat)}
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Offer Chorus to an MCP client on standard input and output", Args: exactly(0),
-		Long: `Speaks MCP on standard input and output, for a client that starts it as a process: threads,
-messages, search, approvals and schedules as tools and resources. It acts as you, on your
-home, or with --server on a server as whoever its token is for.
+		Long: `Speaks MCP on standard input and output, for a client that starts it as a process. Threads,
+messages, search, approvals and schedules are its tools and resources. It acts as you on
+your home or, with --server, as the holder of the token on that server.
 
-The client is a model's program, so it gets no more than it needs: reading and chatting. With
---scopes read,chat,approve it may also answer approvals, which is your say given away.
+The client is a program driven by a model, so by default it may only read and chat. With
+--scopes read,chat,approve it may also answer approvals in your name.
 
-chorus serve offers the same over HTTP at /mcp, to whoever has a token.`,
+chorus serve offers the same over HTTP at /mcp, to anybody with a token.`,
 		Example: `  chorus mcp serve
   {"mcpServers": {"chorus": {"command": "chorus", "args": ["mcp", "serve"]}}}    in the client's configuration`,
 	}
@@ -139,7 +139,7 @@ func parseScopes(words []string) (scopes []operation.Scope, _ error) {
 	for _, word := range words {
 		scope := operation.Scope(strings.TrimSpace(word))
 		if !slices.Contains(operation.Scopes(), scope) {
-			return nil, &usage.Error{Err: fmt.Errorf("there is no scope %q; there are read, chat, approve and admin", word)}
+			return nil, &usage.Error{Err: fmt.Errorf("there is no scope %q; choose from read, chat, approve and admin", word)}
 		}
 		scopes = append(scopes, scope)
 	}

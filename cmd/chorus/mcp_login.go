@@ -24,24 +24,26 @@ func (c *program) mcpLoginCommand() *cobra.Command {
 	var scopes []string
 	secretFile, folder := "", ""
 	cmd := &cobra.Command{Use: "login NAME", Short: "Log in to an MCP server on the network, in a browser", Args: exactly(1),
-		Long: `Logs in by OAuth 2.1: shows a page on which you say yes, waits until the browser comes back, and
-keeps the tokens in mcp-logins of the home, for your eyes only. They are renewed as needed.
+		Long: `Logs in with OAuth 2.1: shows a page on which you approve the login, waits for the browser to
+come back, and stores the tokens in mcp-logins of the home, readable only by you. They are
+renewed as needed.
 
-Chorus registers itself with the server. Where that is not possible, register it by hand, with
-the redirect address http://127.0.0.1/callback of any port, and name the client it was given.
+Chorus registers itself with the server. If the server does not support that, register a client
+there by hand, with the redirect address http://127.0.0.1/callback (any port), and pass the
+client's id with --client-id.
 
-With --server it is the server that asks, keeps the tokens and is come back to: the redirect
-address is its own with /mcp-login behind it. If your browser cannot reach it there, type the
-address at which the browser ended here. You have ten minutes.`,
+With --server, that server asks for the login, keeps the tokens and receives the redirect. The
+redirect address is its own address followed by /mcp-login. If your browser cannot reach it,
+paste the address at which the browser ended here. You have ten minutes.`,
 		Example: `  chorus mcp login issues
   chorus mcp login issues --server https://chorus.example.org
   chorus mcp login issues --scope 'issues:read issues:write'
   chorus mcp login issues --client-id 8f3a --client-secret-file secret.txt`}
 	f := cmd.Flags()
-	f.StringSliceVar(&scopes, "scope", nil, "what the login shall allow beside what the server asks for")
-	f.StringVar(&o.ClientID, "client-id", "", "the client that you have registered with the server")
-	f.StringVar(&secretFile, "client-secret-file", "", "file with its secret")
-	f.StringVarP(&folder, "repo", "r", "", "the folder whose .mcp.json counts too; with --server one of its machine (default: this one, there: none)")
+	f.StringSliceVar(&scopes, "scope", nil, "scopes to ask for in addition to what the server asks for")
+	f.StringVar(&o.ClientID, "client-id", "", "id of a client you registered with the server")
+	f.StringVar(&secretFile, "client-secret-file", "", "file with the client's secret")
+	f.StringVarP(&folder, "repo", "r", "", "folder whose .mcp.json is read too (default: this one); with --server a folder of that machine (default: none)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, words := range scopes {
 			o.Scopes = append(o.Scopes, strings.Fields(words)...)
@@ -101,7 +103,7 @@ func (c *program) loginOnServer(ctx context.Context, in operations.NewMCPLogin) 
 		return err
 	}
 	fmt.Fprintf(c.out(), "open this page in a browser: %s\n", text.OneLine(login.URL))
-	fmt.Fprintf(c.console.Err, "it comes back to %s; if it cannot, type the address at which it ended here\n", text.OneLine(in.Address))
+	fmt.Fprintf(c.console.Err, "it comes back to %s; if it cannot, paste the address where it ended here\n", text.OneLine(in.Address))
 	if err := mcplogin.Wait(ctx, to, login, c.console.In, c.warn); err != nil {
 		return err
 	}

@@ -20,17 +20,18 @@ import (
 
 func (c *program) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "memory", Short: "What agents remember: list, show, edit, forget, history, restore", RunE: onlySubcommands,
-		Long: `Agents are shown MEMORY.md of the home in every conversation, TRANSPORT/MEMORY.md in those of
-one transport and TRANSPORT/CHANNEL/MEMORY.md in those of one channel or folder. They write
-to them what should last. Every change is kept, with who made it, and can be undone.`,
+		Use: "memory", Short: "Manage what agents remember", RunE: onlySubcommands,
+		Long: `Agents see MEMORY.md of the home in every conversation, TRANSPORT/MEMORY.md in conversations
+of that transport, and TRANSPORT/CHANNEL/MEMORY.md in those of that channel or folder. They
+write down what they should remember. Every change is recorded with its author and can be
+undone.`,
 		Example: `  chorus memory list
   chorus memory show MEMORY.md
-  chorus memory edit MEMORY.md                 in your editor
-  chorus memory forget MEMORY.md old address   the lines that hold these words
-  chorus memory history MEMORY.md              each change, as a difference
+  chorus memory edit MEMORY.md                 open it in your editor
+  chorus memory forget MEMORY.md old address   remove the lines with these words
+  chorus memory history MEMORY.md              show each change as a diff
   chorus memory undo MEMORY.md
-  chorus memory recall release friday          also in past conversations`,
+  chorus memory recall release friday          search past conversations too`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetMemory, func(v cli.View, _ operations.MemoryRef, m operations.MemoryText) error {
@@ -97,7 +98,7 @@ func (c *program) editMemory(ctx context.Context, cmd *cobra.Command, to cli.Con
 	}
 	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
 	if editor == "" {
-		return errors.New("no editor is named: set EDITOR, or say the text with --text")
+		return errors.New("no editor is set; set EDITOR, or pass the text with --text")
 	}
 	dir, err := os.MkdirTemp("", "chorus-memory-")
 	if err != nil {

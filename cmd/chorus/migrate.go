@@ -23,20 +23,20 @@ func (c *program) migrateCommand() *cobra.Command {
 	var o database.MigrateOptions
 	var from, to, blobsTo string
 	cmd := &cobra.Command{
-		Use: "migrate", Short: "Bring the database to this version's schema, or move it to another place", Args: exactly(0),
-		Long: `Brings the database to this version's schema. Every command does that by itself;
-this one shows what would be done (--dry-run) and takes steps back (--down N), which
-drops what the steps had made; a copy of the database is kept beside it.
+		Use: "migrate", Short: "Update the database schema, or move the database elsewhere", Args: exactly(0),
+		Long: `Brings the database to this version's schema. Every command does that by itself; this one
+shows what would be done (--dry-run) or reverts steps (--down N). Reverting drops what the
+steps created; a copy of the database is kept next to it.
 
-With --to everything is copied into a new database, from a file to PostgreSQL or back, and
-read again and compared before it counts. Stop every chorus first. The old database stays
-as it is; name the new one by databaseUrl afterwards. A password can stand in PGPASSWORD or
-in ~/.pgpass instead of the URL.
+With --to it copies everything into a new database, from a file to PostgreSQL or back, then
+reads it again and compares before the move counts. Stop every chorus first. The old
+database stays unchanged; set databaseUrl to the new one afterwards. Put a password in
+PGPASSWORD or ~/.pgpass instead of the URL.
 
-With --blobs-to attachments and long results over 64 KB move into storage that speaks S3, into
-a folder, or back into the database (for a file: beside it). Each is checked by its hash when
-it is read, and again where it was put. What is interrupted goes on when it is begun again.
-Name the place by blobUrl afterwards.`,
+With --blobs-to it moves attachments and long results over 64 KB to S3-compatible storage, to
+a folder, or back into the database (for a file: next to it). Each is checked by its hash when
+it is read, and again after it is written. If interrupted, start it again to continue. Set
+blobUrl to the new place afterwards.`,
 		Example: `  chorus migrate --dry-run
   chorus migrate --to postgres://chorus@db.example.org/chorus
   chorus migrate --from postgres://chorus@db.example.org/chorus --to sqlite:back.db
@@ -72,9 +72,9 @@ Name the place by blobUrl afterwards.`,
 			return c.showMigration(report, o.DryRun)
 		},
 	}
-	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().IntVar(&o.Down, "down", 0, "take so many steps back")
-	cmd.Flags().StringVar(&from, "from", "", "the database to move: sqlite:PATH or postgres://… (default: the one of this home)")
+	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "only show what would be done")
+	cmd.Flags().IntVar(&o.Down, "down", 0, "revert this many steps")
+	cmd.Flags().StringVar(&from, "from", "", "database to move: sqlite:PATH or postgres://… (default: the one of this home)")
 	cmd.Flags().StringVar(&to, "to", "", "where to move it: postgres://… or sqlite:PATH; it must be empty")
 	cmd.Flags().StringVar(&blobsTo, "blobs-to", "", "where to move attachments: s3://BUCKET/PREFIX?…, file:///PATH, or database")
 	for _, other := range []string{"to", "from", "dry-run", "down"} {
@@ -88,7 +88,7 @@ Name the place by blobUrl afterwards.`,
 // moveDatabase copies everything into a new database; an empty from is the home's own.
 func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if to == "" {
-		return &usage.Error{Err: errors.New("--from says what is moved; --to must say where: postgres://… or sqlite:PATH")}
+		return &usage.Error{Err: errors.New("--from needs --to, the place to move it to: postgres://… or sqlite:PATH")}
 	}
 	dir, err := c.homeFolder()
 	if err != nil {
@@ -107,7 +107,7 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 		return err
 	}
 	if who := checks.Users(ctx, checks.Options{Env: c.getenv, Home: dir}); len(who) > 0 {
-		return fmt.Errorf("%s is in use by %s: stop it first", dir, strings.Join(who, ", "))
+		return fmt.Errorf("%s is in use by %s; stop it first", dir, strings.Join(who, ", "))
 	}
 	tables, err := dbcopy.Move(ctx, old.Options(h), made.Options(h), func(t dbcopy.MovedTable) {
 		if !c.json && t.Rows > 0 {
@@ -115,7 +115,7 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 		}
 	})
 	if errors.Is(err, dbcopy.ErrNotEmpty) {
-		return fmt.Errorf("%s already holds something; name a new, empty database", made)
+		return fmt.Errorf("%s is not empty; choose a new, empty database", made)
 	}
 	if err != nil {
 		return err
@@ -127,8 +127,8 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if c.json {
 		return c.printJSON(map[string]any{"from": old.String(), "to": made.String(), "rows": rows, "tables": tables})
 	}
-	fmt.Fprintf(c.out(), "moved %d rows from %s to %s; both were read and are the same\n", rows, old, made)
-	fmt.Fprintf(c.out(), "to use it, write databaseUrl into %s, or set CHORUS_DATABASE_URL\n", filepath.Join(dir, "config", "shared.yaml"))
+	fmt.Fprintf(c.out(), "moved %d rows from %s to %s; both were read back and are identical\n", rows, old, made)
+	fmt.Fprintf(c.out(), "to use it, set databaseUrl in %s, or set CHORUS_DATABASE_URL\n", filepath.Join(dir, "config", "shared.yaml"))
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 		}
 	}
 	if who := checks.Users(ctx, checks.Options{Env: c.getenv, Home: dir}); len(who) > 0 {
-		return fmt.Errorf("%s is in use by %s: stop it first", dir, strings.Join(who, ", "))
+		return fmt.Errorf("%s is in use by %s; stop it first", dir, strings.Join(who, ", "))
 	}
 	db, err := store.Open(ctx, at.Options(h))
 	if err != nil {
@@ -173,16 +173,16 @@ func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 		return err
 	}
 	for _, hash := range done.Lost {
-		c.warn("attachment " + hash + " was lost before; `chorus doctor --thorough` says more")
+		c.warn("attachment " + hash + " was already lost; see `chorus doctor --thorough`")
 	}
 	if c.json {
 		return c.printJSON(map[string]any{"to": name, "moved": done.Moved, "bytes": done.Bytes, "lost": done.Lost})
 	}
-	fmt.Fprintf(c.out(), "moved %d attachments and long results with %d bytes to %s; all were read there and are the same\n", done.Moved, done.Bytes, name)
+	fmt.Fprintf(c.out(), "moved %d attachments and long results with %d bytes to %s; all were read back and are identical\n", done.Moved, done.Bytes, name)
 	if storage == nil {
-		fmt.Fprintln(c.out(), "to use it, take blobUrl out of the configuration")
+		fmt.Fprintln(c.out(), "to use it, remove blobUrl from the configuration")
 	} else {
-		fmt.Fprintf(c.out(), "to use it, write blobUrl: %s into %s, or set CHORUS_BLOB_URL, on every node\n", to, filepath.Join(dir, "config", "shared.yaml"))
+		fmt.Fprintf(c.out(), "to use it, set blobUrl: %s in %s, or set CHORUS_BLOB_URL, on every node\n", to, filepath.Join(dir, "config", "shared.yaml"))
 	}
 	return nil
 }
@@ -206,18 +206,18 @@ func (c *program) showMigration(r database.MigrateReport, dry bool) error {
 	verb := "applied"
 	switch {
 	case dry && r.Down:
-		verb = "would take back"
+		verb = "would revert"
 	case dry:
 		verb = "would apply"
 	case r.Down:
-		verb = "took back"
+		verb = "reverted"
 	}
 	for _, step := range r.Steps {
 		fmt.Fprintf(c.out(), "%s %d %s\n", verb, step.Version, step.Name)
 	}
 	fmt.Fprintf(c.out(), "version %d → %d\n", r.From, r.To)
 	if r.Copy != "" {
-		fmt.Fprintf(c.out(), "the database as it was: %s\n", r.Copy)
+		fmt.Fprintf(c.out(), "copy of the old database: %s\n", r.Copy)
 	}
 	return nil
 }

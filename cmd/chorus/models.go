@@ -17,10 +17,10 @@ import (
 func (c *program) modelsCommand() *cobra.Command {
 	refresh := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "models", Short: "What each provider offers", Args: exactly(0),
-		Long: `Lists the vendors and the models that Chorus knows, with window, prices and what
-each can do. With --refresh it asks every vendor that has a key, which also shows
-whether the key is accepted, and rewrites the list available_models.json.`,
+		Use: "models", Short: "List providers and their models", Args: exactly(0),
+		Long: `Lists the vendors and models that Chorus knows, with context window, prices and abilities.
+With --refresh it asks every vendor that has a key, which also shows whether the key is
+accepted, and rewrites available_models.json.`,
 		Example: `  chorus models
   chorus models --refresh`,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -16,7 +16,7 @@ import (
 )
 
 func (c *program) permitCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "permit", Short: "Try permission rules", RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "permit", Short: "Try and inspect permission rules", RunE: onlySubcommands}
 	rules := ""
 	var who permit.Who
 	check := c.jsonFlag(&cobra.Command{
@@ -32,7 +32,7 @@ func (c *program) permitCommand() *cobra.Command {
 		},
 	})
 	explain := c.jsonFlag(&cobra.Command{
-		Use: "explain [--rules FILE] COMMAND", Short: "Show how a shell command is taken apart and judged", Args: exactly(1),
+		Use: "explain [--rules FILE] COMMAND", Short: "Show how a shell command is split up and judged", Args: exactly(1),
 		Example: `  chorus permit explain 'cd src && rm -rf build; git push'
   chorus permit explain --rules rules.yaml --role dev --channel ops 'make deploy'`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ func (c *program) permitCommand() *cobra.Command {
 		},
 	})
 	narrow := c.jsonFlag(&cobra.Command{
-		Use: "narrow [--rules FILE] COMMAND [OTHER…]", Short: "Show which rules would allow a command, and which others they allow too",
+		Use: "narrow [--rules FILE] COMMAND [OTHER…]", Short: "Show which rules would allow a command, and what else they would allow",
 		Args:    between(1, anyNumber),
 		Example: `  chorus permit narrow 'go test ./...' 'go test -exec sh ./...' 'go vet ./...'`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ func (c *program) permitCommand() *cobra.Command {
 	})
 	for _, sub := range []*cobra.Command{check, explain, narrow} {
 		sub.Flags().StringVar(&rules, "rules", "", "profile of the configuration, preset (open, standard, guarded, locked) or file with {allow, ask, deny} (default the agent's, else standard)")
-		sub.Flags().StringSliceVar(&who.Roles, "role", nil, "judge as somebody with this role (may be repeated)")
+		sub.Flags().StringSliceVar(&who.Roles, "role", nil, "judge for somebody with this role; may be given more than once")
 		sub.Flags().StringVar(&who.Agent, "agent", "", "judge for this agent")
 		sub.Flags().StringVar(&who.Channel, "channel", "", "judge in this channel")
 	}
@@ -72,9 +72,9 @@ func (c *program) permitRights() *cobra.Command {
 	var ask gate.RightsAsk
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "rights", Short: "Show what agents may do for somebody, and why", Args: exactly(0),
-		Long: `What is done on somebody's words must be allowed by the agent's profile, by the
-channel's, and by the one that access in the configuration gives them. Where several
-people's words are in one run, all of theirs must allow it.`,
+		Long: `An action must be allowed by the agent's profile, by the channel's profile, and by the
+profile that access in the configuration gives to the person who asked. If a run contains
+words of several people, it must be allowed for all of them.`,
 		Example: `  chorus permit rights
   chorus permit rights --as discord:123 --role admin --agent frontend --channel 1/42`,
 		RunE: func(*cobra.Command, []string) error {
@@ -97,13 +97,13 @@ people's words are in one run, all of theirs must allow it.`,
 			if err := w.Flush(); err != nil {
 				return err
 			}
-			fmt.Fprintf(c.out(), "together: %s\n", cmp.Or(strings.Join(got.Together, " and "), "nothing; "+got.Nothing))
-			fmt.Fprintf(c.out(), "may give an agent: %s\n", cmp.Or(strings.Join(got.Gives, ", "), "nothing"))
+			fmt.Fprintf(c.out(), "combined: %s\n", cmp.Or(strings.Join(got.Together, " and "), "nothing; "+got.Nothing))
+			fmt.Fprintf(c.out(), "may grant an agent: %s\n", cmp.Or(strings.Join(got.Gives, ", "), "nothing"))
 			return nil
 		},
 	})
-	cmd.Flags().StringVar(&ask.As, "as", "", "who: discord:123, token:NAME, local:NAME (default you)")
-	cmd.Flags().StringSliceVar(&ask.Roles, "role", nil, "a role they have (may be repeated)")
+	cmd.Flags().StringVar(&ask.As, "as", "", "person: discord:123, token:NAME, local:NAME (default: you)")
+	cmd.Flags().StringSliceVar(&ask.Roles, "role", nil, "a role they have; may be given more than once")
 	cmd.Flags().StringVar(&ask.Agent, "agent", "", "with this agent")
 	cmd.Flags().StringVar(&ask.Channel, "channel", "", "in this channel: PLACE or TRANSPORT:PLACE")
 	return cmd

@@ -36,7 +36,7 @@ func showProfile(v cli.View, _ operations.ProfileRef, p operations.ProfileDetail
 		fmt.Fprintf(v.Out, "agents: %s\n", strings.Join(p.Agents, ", "))
 	}
 	if cut {
-		fmt.Fprintln(v.Out, "--json has the expressions in full")
+		fmt.Fprintln(v.Out, "see the full expressions with --json")
 	}
 	_, err := fmt.Fprintf(v.Out, "version %s\n", p.Version)
 	return err

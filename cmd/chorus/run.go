@@ -34,17 +34,17 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f := cmd.Flags()
 	f.StringVarP(&o.Dir, "repo", "r", "", "directory to work in (default: here)")
 	f.StringVarP(&o.Agent, "agent", "a", "", "agent to talk to (default "+chat.DefaultAgent+")")
-	f.StringVarP(&o.Provider, "provider", "p", "", "whose model: "+strings.Join(provider.Providers(), ", ")+", or a vendor of the config")
-	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or bare (default: by the keys that are set)")
+	f.StringVarP(&o.Provider, "provider", "p", "", "model provider: "+strings.Join(provider.Providers(), ", ")+", or a vendor of the config")
+	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or a bare name (default: depends on the keys that are set)")
 	f.BoolVarP(&o.Yes, "yes", "y", false, "approve everything that is asked for; what a rule denies stays denied")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile: open, standard, guarded, locked, one of the configuration's own, or a file of rules (default standard)")
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run: "+strings.Join(isolate.Sandboxes(), ", ")+" (default: as configured, else auto: the strongest that works)")
-	f.StringVarP(&o.File, "session", "s", "", "session file to begin or to go on with")
-	f.StringVar(&o.ID, "session-id", "", "session to go on with, by id")
-	f.BoolVarP(&o.Continue, "continue", "c", false, "go on with the last session of this directory")
-	f.StringArrayVar(&o.Attach, "attach", nil, "file or picture that goes with the prompt; may be given several times")
-	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session counts: full, last-N or summary (default full)")
-	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "model calls a prompt may take; maxToolDepth of the configuration counts where this is not given")
+	f.StringVarP(&o.File, "session", "s", "", "session file to create or continue")
+	f.StringVar(&o.ID, "session-id", "", "id of the session to continue")
+	f.BoolVarP(&o.Continue, "continue", "c", false, "continue the last session of this directory")
+	f.StringArrayVar(&o.Attach, "attach", nil, "file or picture to send with the prompt; may be given more than once")
+	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session to include: full, last-N or summary (default full)")
+	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "maximum model calls per prompt; overrides maxToolDepth of the configuration")
 	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
 	return o
 }
@@ -54,10 +54,10 @@ func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 		return &usage.Error{Err: errors.New("--max-iterations must be 1 or more")}
 	}
 	if len(o.Attach) > 0 && cmd.Name() == "chat" && cmd.Flags().NArg() == 0 {
-		return &usage.Error{Err: errors.New("--attach goes with a prompt: chorus chat --attach FILE \"…\"")}
+		return &usage.Error{Err: errors.New("--attach needs a prompt: chorus chat --attach FILE \"…\"")}
 	}
 	if o.Continue && (o.ID != "" || o.File != "") {
-		return &usage.Error{Err: errors.New("--continue chooses the last session of this directory; it does not go with --session or --session-id")}
+		return &usage.Error{Err: errors.New("--continue cannot be combined with --session or --session-id")}
 	}
 	if !cmd.Flags().Changed("max-iterations") {
 		o.MaxSteps = 0 // as it is configured
@@ -68,24 +68,24 @@ func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 func (c *program) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [PROMPT]",
-		Short: "One prompt in this directory, then exit",
-		Long: `Ask one thing and exit. The answer goes to standard output, progress to standard
-error. The prompt may also come from standard input. With --session-id and no
-prompt it goes on with a run that was cut off.
+		Short: "Run one prompt in this directory, then exit",
+		Long: `Runs one prompt and exits. The answer goes to standard output, progress to standard error.
+The prompt may also come from standard input. With --session-id and no prompt it continues
+an interrupted run.
 
-Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the limit of steps,
-4 something had to be asked and there was no terminal, 130 interrupted.`,
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 step limit reached, 4 approval needed but no
+terminal to ask on, 130 interrupted.`,
 		Example: `  chorus run "which tests are missing for internal/chat?"
   chorus run --mode plan "add a retry to the uploader"
   git diff | chorus run "review this change"
   chorus run -y --json "make the tests pass" > events.jsonl
   chorus run --attach shot.png "what is wrong on this page?"
   chorus run --continue "and the other one?"  in the last session of this directory
-  chorus run --session-id 01k…               go on where it was cut off`,
+  chorus run --session-id 01k…               continue an interrupted run`,
 		Args: cobra.ArbitraryArgs,
 	}
 	o := c.talkFlags(cmd)
-	asJSON := cmd.Flags().Bool("json", false, "one event a line on standard output")
+	asJSON := cmd.Flags().Bool("json", false, "print events on standard output, one per line")
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		defer func() {
 			if err != nil && *asJSON {
@@ -103,14 +103,14 @@ Exit code: 0 done, 1 failed, 2 wrong use, 3 stopped at the limit of steps,
 				return fmt.Errorf("read the prompt from standard input: %w", err)
 			}
 			if len(data) > maxPrompt {
-				return &usage.Error{Err: fmt.Errorf("the prompt on standard input is longer than %d MB; write it to a file and name the file", maxPrompt>>20)}
+				return &usage.Error{Err: fmt.Errorf("the prompt on standard input is longer than %d MB; save it to a file and refer to the file", maxPrompt>>20)}
 			}
 			if piped := strings.TrimSpace(strings.ToValidUTF8(string(data), "\uFFFD")); piped != "" {
 				prompt = strings.TrimSpace(prompt + "\n\n" + piped)
 			}
 		}
 		if prompt == "" && o.ID == "" && o.File == "" && !o.Continue {
-			return &usage.Error{Err: errors.New("what shall be done? Give a prompt: chorus run \"…\"")}
+			return &usage.Error{Err: errors.New("no prompt; use: chorus run \"…\"")}
 		}
 		o.Once, o.CanAsk, o.Warn = true, c.console.CanAsk(), c.warn
 		if c.remote() {
@@ -134,7 +134,7 @@ func attach(ctx context.Context, s interface {
 			}
 			defer file.Close()
 			if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-				return errors.Join(err, fmt.Errorf("%s is no file", path))
+				return errors.Join(err, fmt.Errorf("%s is not a file", path))
 			}
 			return s.Attach(ctx, filepath.Base(path), file)
 		}()
@@ -178,7 +178,7 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 	}
 	if prompt == "" {
 		if !s.GoOn() {
-			return fmt.Errorf("session %s has nothing to go on with; give it a prompt", s.ID())
+			return fmt.Errorf("session %s has nothing to continue; give it a prompt", s.ID())
 		}
 		ro.After = s.Unfinished()
 	}
@@ -191,7 +191,7 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 		if s.Open(context.WithoutCancel(ctx)) {
 			more = ""
 		}
-		fmt.Fprintf(c.console.Err, "go on with: chorus run --session-id %s%s\n", s.ID(), more)
+		fmt.Fprintf(c.console.Err, "continue with: chorus run --session-id %s%s\n", s.ID(), more)
 	}
 	return exitWith(code)
 }

@@ -14,9 +14,9 @@ import (
 
 func (c *program) sampleCommand() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "sample [DIR]", Short: "Lay out a small project to try Chorus on", Args: between(0, 1),
-		Long: `Writes a small project with a bug and a test that finds it into a new folder, chorus-sample
-unless another one is named. Every model can fix it, also the built-in offline one.`,
+		Use: "sample [DIR]", Short: "Create a small sample project to try Chorus on", Args: between(0, 1),
+		Long: `Creates a small project with a bug, and a test that finds it, in a new folder: chorus-sample
+unless you name another. Every model can fix it, even the built-in offline one.`,
 		Example: `  chorus sample
   cd chorus-sample && chorus chat "fix the failing test"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -25,7 +25,7 @@ unless another one is named. Every model can fix it, also the built-in offline o
 				dir = args[0]
 			}
 			if entries, err := os.ReadDir(dir); err == nil && len(entries) > 0 {
-				return fmt.Errorf("%s is there already and holds something; name another folder", dir)
+				return fmt.Errorf("%s exists and is not empty; choose another folder", dir)
 			}
 			if err := os.MkdirAll(dir, 0o755); err != nil {
 				return err

@@ -12,12 +12,12 @@ import (
 
 func (c *program) scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schedule", Short: "What is said to agents at set times: add, list, show, pause, remove", RunE: onlySubcommands,
-		Long: `A schedule says something to an agent at set times, in a session of its own or in one that
-is there. It acts with the rights and the money of whoever added it, and only in folders of
-its own or below the key workspaces. chorus serve keeps schedules; what was due while it
-was off is caught up with once (--catch-up skip|once|all).`,
-		Example: `  chorus schedule next 'every weekday at 9'         how it is understood, with the next five dates
+		Use: "schedule", Short: "Manage messages sent to agents at set times", RunE: onlySubcommands,
+		Long: `A schedule sends a message to an agent at set times, in a session of its own or in an existing
+one. It uses the rights and the budget of the person who added it, and works only in folders
+of its own or below the key workspaces. chorus serve runs schedules; what came due while it
+was off is made up for once (--catch-up skip|once|all).`,
+		Example: `  chorus schedule next 'every weekday at 9'         show how it is understood, with the next five dates
   chorus schedule add 'every weekday at 9' 'What is new in the issues?'
   chorus schedule add 'tomorrow at 17:30' 'Remind me of the release' --zone Europe/Berlin
   chorus schedule list`,

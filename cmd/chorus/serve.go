@@ -22,17 +22,17 @@ func (c *program) serveCommand() *cobra.Command {
 	var o app.ServeOptions
 	folder, check, noBrowser := "", false, false
 	cmd := &cobra.Command{
-		Use: "serve", Short: "The server: HTTP API and web page", Args: exactly(0),
-		Long: `Serves the HTTP API and the web page, and keeps agents at work while nobody sits at a
-terminal. Without a key everything works with a built-in offline model.
+		Use: "serve", Short: "Start the server: HTTP API and web page", Args: exactly(0),
+		Long: `Serves the HTTP API and the web page, and keeps agents working while nobody sits at a
+terminal. Without a key it uses a built-in offline model.
 
-It listens on this machine only, and everybody needs a token: the first start makes the
-owner's. On a terminal it shows a link that signs a browser in, opens that browser where
-there is one, and afterwards says only what went wrong; the log file has the rest. To be
-reached from elsewhere it needs a certificate, or a proxy that has one.
+It listens on this machine only, and everybody needs a token; the first start makes the
+owner's. On a terminal it shows a sign-in link, opens it in a browser if there is one, and
+then reports only problems; everything else goes to the log file. To reach it from other
+machines, give it a certificate or put it behind a proxy that has one.
 
-It stops on SIGTERM or Ctrl-C: requests are answered to their end, streams say goodbye, and
-a run that is on goes on at the next start. A second signal ends it at once.`,
+Stop it with SIGTERM or Ctrl-C: it finishes open requests, closes streams, and continues
+active runs at the next start. A second signal ends it at once.`,
 		Example: `  chorus serve
   chorus serve --addr 127.0.0.1:9000
   chorus serve --addr 0.0.0.0:443 --tls-cert cert.pem --tls-key key.pem --host chorus.example.org
@@ -41,13 +41,13 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 	f := cmd.Flags()
 	f.StringVar(&o.Addr, "addr", "", "where to listen (default $CHORUS_ADDR or 127.0.0.1:8420)")
 	f.StringVar(&folder, "config", "", "folder with the configuration (default $CHORUS_CONFIG or config in the home)")
-	f.StringVar(&o.Node, "node", "", "a name for this server, in its logs and among nodes (default $CHORUS_NODE or the machine's)")
-	f.BoolVar(&o.BehindProxy, "behind-proxy", false, "a proxy of yours stands in front, does TLS and says who comes")
+	f.StringVar(&o.Node, "node", "", "name of this server in logs and among nodes (default $CHORUS_NODE or the machine's name)")
+	f.BoolVar(&o.BehindProxy, "behind-proxy", false, "expect your own proxy in front, which does TLS and passes on client addresses")
 	f.StringVar(&o.TLSCert, "tls-cert", "", "certificate, as a PEM file")
-	f.StringVar(&o.TLSKey, "tls-key", "", "its key, as a PEM file")
-	f.StringArrayVar(&o.Hosts, "host", nil, "a name under which people reach this server, besides localhost; may be given more than once")
-	f.BoolVar(&check, "check", false, "start nothing: ask the server at --addr whether it takes messages; exit 0 or 1")
-	f.BoolVar(&noBrowser, "no-browser", false, "open no browser at the start (or set "+browser.Off+"=1)")
+	f.StringVar(&o.TLSKey, "tls-key", "", "the certificate's key, as a PEM file")
+	f.StringArrayVar(&o.Hosts, "host", nil, "name under which people reach this server, besides localhost; may be given more than once")
+	f.BoolVar(&check, "check", false, "start nothing; ask the server at --addr whether it is ready, and exit with 0 or 1")
+	f.BoolVar(&noBrowser, "no-browser", false, "do not open a browser at startup (or set "+browser.Off+"=1)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		o.Addr = cmp.Or(o.Addr, defaultAddr(c.getenv))
 		if check {
@@ -90,7 +90,7 @@ a run that is on goes on at the next start. A second signal ends it at once.`,
 			return startAgain()
 		}
 		if err == nil && c.console.ErrTTY {
-			fmt.Fprintln(c.console.Err, "Stopped. Nothing is lost: start it again and it goes on.")
+			fmt.Fprintln(c.console.Err, "Stopped. Nothing is lost: work continues at the next start.")
 		}
 		return err
 	}
@@ -107,7 +107,7 @@ func startAgain() error {
 }
 
 // stopping is what a server says on a terminal when it is told to stop.
-const stopping = "\nStopping: what is being answered is answered, commands that run get a moment\nto end, the rest goes on at the next start. Ctrl-C again ends it at once."
+const stopping = "\nStopping: finishing open requests and giving running commands a moment to end.\nThe rest continues at the next start. Press Ctrl-C again to stop at once."
 
 // twoSignals ends the context with the first signal, and says words on a terminal, and ends the process with the second.
 func twoSignals(ctx context.Context, c *program, words string) (context.Context, func()) {
@@ -127,7 +127,7 @@ func twoSignals(ctx context.Context, c *program, words string) (context.Context,
 		cancel()
 		select {
 		case <-signals:
-			c.warn("stopped at once; what ran goes on at the next start")
+			c.warn("stopped at once; what was running continues at the next start")
 			os.Exit(repl.ExitInterrupted)
 		case <-done:
 		}

@@ -20,10 +20,10 @@ import (
 // serverSessionOptions makes of the flags of run and chat what a server is told.
 func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
-		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file of this machine, and the server has its own; go on by --session-id")}
+		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file on this machine; on a server use --session-id")}
 	}
 	if o.Continue {
-		return remote.Options{}, &usage.Error{Err: errors.New("--continue means the last session of a directory here; on a server name one by --session-id (chorus thread list --server … shows them)")}
+		return remote.Options{}, &usage.Error{Err: errors.New("--continue works on this machine only; on a server use --session-id (chorus thread list --server … shows the ids)")}
 	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: operations.ResumeRequest{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: operations.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
@@ -60,7 +60,7 @@ func (c *program) openOnServer(ctx context.Context, to cli.Connection, o remote.
 	if again != nil {
 		return s, err
 	}
-	c.warn("it works in a folder of its own: " + err.Error())
+	c.warn("the session works in a folder of its own: " + err.Error())
 	return own, nil
 }
 
@@ -91,7 +91,7 @@ func (c *program) runOnServer(ctx context.Context, o runsetup.SessionOptions, pr
 		if prompt == "" {
 			after, open := s.Unfinished()
 			if !open {
-				return fmt.Errorf("session %s has nothing to go on with; give it a prompt", s.ID())
+				return fmt.Errorf("session %s has nothing to continue; give it a prompt", s.ID())
 			}
 			ro.After = after
 		}
@@ -100,7 +100,7 @@ func (c *program) runOnServer(ctx context.Context, o runsetup.SessionOptions, pr
 			return err
 		}
 		if stopped {
-			fmt.Fprintf(c.console.Err, "go on with: chorus run --server %s --session-id %s \"…\"\n", c.server.url, s.ID())
+			fmt.Fprintf(c.console.Err, "continue with: chorus run --server %s --session-id %s \"…\"\n", c.server.url, s.ID())
 		}
 		return exitWith(code)
 	})
@@ -137,7 +137,7 @@ func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o run
 		return err
 	}
 	if s.Used() {
-		fmt.Fprintf(c.console.Err, "go on with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
+		fmt.Fprintf(c.console.Err, "continue with: chorus chat --server %s --session-id %s\n", c.server.url, s.ID())
 	}
 	return exitWith(code)
 }

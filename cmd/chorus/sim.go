@@ -14,7 +14,7 @@ import (
 )
 
 func (c *program) simCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "sim", Short: "Simulators, to try an agent without any account", RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "sim", Short: "Run simulators, to try an agent without any account", RunE: onlySubcommands}
 	cmd.AddCommand(c.simLLM(), c.simDiscord())
 	return cmd
 }
@@ -22,17 +22,17 @@ func (c *program) simCommand() *cobra.Command {
 func (c *program) simLLM() *cobra.Command {
 	addr, script := "", ""
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "llm", Short: "A server that speaks like the vendors, and says what a script tells it", Args: exactly(0),
+		Use: "llm", Short: "Run a model server that speaks the vendors' APIs and answers by a script", Args: exactly(0),
 		Long: `Speaks Anthropic's Messages API, OpenAI's Chat Completions, Responses and Completions,
 OpenRouter, Gemini, Bedrock and Ollama over HTTP. Without a script it echoes. A script
-(YAML or JSON) lists turns: text, tool calls, faults. POST /sim/script takes another one in
-its place, or with ?add=true behind it; GET /sim/requests shows what was asked.`,
+(YAML or JSON) lists turns: text, tool calls, faults. POST /sim/script replaces the script,
+or with ?add=true appends to it; GET /sim/requests shows the requests it received.`,
 		Example: `  chorus sim llm --addr 127.0.0.1:8440 --script turns.yaml
   ANTHROPIC_BASE_URL=http://127.0.0.1:8440 ANTHROPIC_API_KEY=any chorus chat
   OLLAMA_HOST=127.0.0.1:8440 chorus chat -p ollama`,
 	})
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8440", "where to listen")
-	cmd.Flags().StringVar(&script, "script", "", "file with turns")
+	cmd.Flags().StringVar(&script, "script", "", "script file (YAML or JSON)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		server := llmsim.New(llmsim.Options{})
 		if script != "" {

@@ -21,18 +21,18 @@ func (c *program) simDiscord() *cobra.Command {
 		scale          float64
 	)
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "discord", Short: "A Discord that runs here, with a page to talk on", Args: exactly(0),
+		Use: "discord", Short: "Run a local Discord, with a page to talk on", Args: exactly(0),
 		Long: `Runs a guild with people, bots and channels behind Discord's REST API and gateway. Open the
 page to talk as one of its people. People can also talk over the same API with their own token, and a
-scenario (YAML) can say who there is and what they do. Faults are made under /sim.`,
+scenario (YAML) can define who there is and what they do. Trigger faults under /sim.`,
 		Example: `  chorus sim discord --bots helper
   chorus sim discord --scenario guild.yaml --time-scale 10 --json
   curl -X POST http://127.0.0.1:8430/sim/faults -d '{"kind":"drop"}'`,
 	})
 	cmd.Flags().StringVar(&addr, "addr", "127.0.0.1:8430", "where to listen")
-	cmd.Flags().StringSliceVar(&bots, "bots", nil, "names of the bots, beside those of the scenario")
-	cmd.Flags().StringVar(&scenario, "scenario", "", "file with a guild and a script")
-	cmd.Flags().Float64Var(&scale, "time-scale", 0, "how many times faster rate limits, time-outs and scripts run")
+	cmd.Flags().StringSliceVar(&bots, "bots", nil, "names of bots, in addition to those of the scenario")
+	cmd.Flags().StringVar(&scenario, "scenario", "", "scenario file with a guild and a script")
+	cmd.Flags().Float64Var(&scale, "time-scale", 0, "speed-up factor of rate limits, time-outs and scripts")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		options := discordsim.Options{}
 		if scenario != "" {

@@ -18,20 +18,20 @@ import (
 
 func (c *program) skillCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "skill", Short: "Skills: list, look at, approve", RunE: onlySubcommands,
-		Long: `A skill is a folder with a SKILL.md: instructions for a task, perhaps with scripts. They are
+		Use: "skill", Short: "List, review and approve skills", RunE: onlySubcommands,
+		Long: `A skill is a folder with a SKILL.md: instructions for a task, perhaps with scripts. Skills are
 found in .agents/skills, .chorus/skills and .claude/skills of the repository and of your
-home directory, and in the folders skills of the home of Chorus. A skill is off until you
-have looked at it and approved it, and off again when a file of it changes. Tools of MCP
-servers are here too: one that is described otherwise than before is off until you have looked.`,
+home directory, and in the skills folders of the home of Chorus. A skill is off until you
+have reviewed and approved it, and off again when one of its files changes. Tools of MCP
+servers are listed too: a tool whose description changed is off until you have reviewed it.`,
 		Example: `  chorus skill list
-  chorus skill diff deploy        what you would approve
-  chorus skill approve deploy     shows it, asks, and keeps a copy for agents
+  chorus skill diff deploy        show what you would approve
+  chorus skill approve deploy     show it, ask, and keep a copy for agents
   chorus skill disable deploy`,
 	}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.ListSkills, func(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.SkillQuery, []string) error {
-			all := cmd.Flags().Bool("all", false, "those of every folder, channel and agent that is known")
+			all := cmd.Flags().Bool("all", false, "include every known folder, channel and agent")
 			return func(_ context.Context, to cli.Connection, in *operations.SkillQuery, _ []string) error {
 				return here(to, &in.SkillPlace, *all)
 			}
@@ -95,7 +95,7 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 			return err
 		}
 		if d.Status == "on" {
-			return fmt.Errorf("%s is on already: nothing has changed since it was approved", d.Name)
+			return fmt.Errorf("%s is already on; nothing has changed since it was approved", d.Name)
 		}
 		in.Name, in.Digest = d.ID, d.Digest
 		if *yes {
@@ -105,9 +105,9 @@ func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Con
 			return err
 		}
 		if !c.console.CanAsk() {
-			return &usage.Error{Err: fmt.Errorf("there is no terminal to ask on; if you have looked at it (chorus skill diff %s), say so with --yes", d.Name)}
+			return &usage.Error{Err: fmt.Errorf("there is no terminal to ask on; review it with chorus skill diff %s, then add --yes", d.Name)}
 		}
-		fmt.Fprint(c.console.Err, "let agents use it? [y/N] ")
+		fmt.Fprint(c.console.Err, "Let agents use it? [y/N] ")
 		var answer string
 		if _, err := fmt.Fscanln(os.Stdin, &answer); err != nil || answer != "y" && answer != "yes" {
 			return errors.New("nothing was changed")

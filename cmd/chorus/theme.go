@@ -31,7 +31,7 @@ func (c *program) checkTheme() error {
 		return nil
 	}
 	if !slices.Contains(theme.Names(), c.theme) {
-		return &usage.Error{Err: fmt.Errorf("--theme %s: there is no such theme; there are %s", c.theme, strings.Join(theme.Names(), ", "))}
+		return &usage.Error{Err: fmt.Errorf("--theme %s: no such theme; choose one of %s", c.theme, strings.Join(theme.Names(), ", "))}
 	}
 	if c.themed = true; !c.console.Plain {
 		c.console = c.console.WithTheme(c.theme)

@@ -26,7 +26,7 @@ import (
 )
 
 func (c *program) threadCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "thread", Short: "Conversations: list, read, search, steer, stop, fork, export, replay", RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "thread", Short: "Manage conversations: list, read, search, steer, stop, fork, export, replay", RunE: onlySubcommands}
 	cmd.AddCommand(c.threadShow(), c.threadWhy())
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.ListSessions, listThreads)
@@ -77,10 +77,10 @@ func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
 // deleted says until when a session can be brought back.
 func deleted(v cli.View, _ operations.SessionDeletion, d operations.DeletedSession) error {
 	if d.Until.IsZero() {
-		_, err := fmt.Fprintf(v.Out, "%s is gone, and what was said in it\n", d.ID)
+		_, err := fmt.Fprintf(v.Out, "%s and everything said in it is gone\n", d.ID)
 		return err
 	}
-	_, err := fmt.Fprintf(v.Out, "%s is deleted\nuntil %s `chorus thread restore %s` brings it back; then what was said in it is gone\n", d.ID, operation.Cell(reflect.ValueOf(d.Until), "minute"), d.ID)
+	_, err := fmt.Fprintf(v.Out, "%s is deleted\nrestore it until %s with `chorus thread restore %s`; after that, everything said in it is gone\n", d.ID, operation.Cell(reflect.ValueOf(d.Until), "minute"), d.ID)
 	return err
 }
 
@@ -109,8 +109,8 @@ func (c *program) threadShow() *cobra.Command {
 	events := false
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "show [ID]", Short: "Read a conversation, or its journal", Args: between(0, 1),
-		Long:    "Shows who said what, with a line for each call and what each run came to.\nWith --events it shows the journal that this follows from. Without an ID it is the newest one.\nOn a pipe answers are Markdown, as the model wrote them; --json is for scripts.",
-		Example: "  chorus thread show\n  chorus thread show 01k3            a unique beginning of the id is enough\n  chorus thread show 01k3 --events",
+		Long:    "Shows who said what, with a line for each tool call and the outcome of each run.\nWith --events it shows the journal itself. Without an ID it shows the newest conversation.\nOn a pipe answers are Markdown, as the model wrote them; use --json in scripts.",
+		Example: "  chorus thread show\n  chorus thread show 01k3            the start of an id is enough, if it is unique\n  chorus thread show 01k3 --events",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {
 				s, err := sessionOf(cmd.Context(), to, args)
@@ -129,15 +129,15 @@ func (c *program) threadShow() *cobra.Command {
 			})
 		},
 	})
-	cmd.Flags().BoolVar(&events, "events", false, "every event of the journal, a line each")
+	cmd.Flags().BoolVar(&events, "events", false, "print every event of the journal, one per line")
 	return cmd
 }
 
 // threadWhy explains an answer, as /why does in a conversation.
 func (c *program) threadWhy() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "why [ID [ANSWER]]", Short: "Say how an answer came about: what it knew, what was allowed and read, what it cost", Args: between(0, 2),
-		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events; left out: the last one. Without an ID it is that of the newest conversation.",
+		Use: "why [ID [ANSWER]]", Short: "Explain an answer: what the agent knew, what was allowed and read, what it cost", Args: between(0, 2),
+		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events. The default is the last answer. Without an ID it uses the newest conversation.",
 		Example: "  chorus thread why\n  chorus thread why 01k3\n  chorus thread why 01k3 2\n  chorus thread why 01k3 '#120'",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return c.execute(cmd.Context(), func(to cli.Connection) error {
@@ -189,7 +189,7 @@ func sessionOf(ctx context.Context, to cli.Connection, args []string) (operation
 		return operations.Session{}, err
 	}
 	if len(newest.Items) == 0 {
-		return operations.Session{}, errors.New("nothing was said yet; begin with `chorus chat`")
+		return operations.Session{}, errors.New("there are no conversations yet; start one with `chorus chat`")
 	}
 	return operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: newest.Items[0].ID})
 }
@@ -255,7 +255,7 @@ func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operati
 			in.Format = operations.Markdown
 		case operations.Markdown, operations.JSONLines:
 		default:
-			return &usage.Error{Err: fmt.Errorf("unknown format %q; there are jsonl and markdown", in.Format)}
+			return &usage.Error{Err: fmt.Errorf("unknown format %q; choose jsonl or markdown", in.Format)}
 		}
 		return nil
 	}

@@ -19,23 +19,23 @@ import (
 
 func (c *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "token", Short: "Tokens for the HTTP API and the web page: create, list, revoke, link", RunE: onlySubcommands,
-		Long: `A token opens the HTTP API and the web page. What it opens is said by its scopes:
-read (look), chat (talk, steer, stop), approve (answer approvals), admin (all of it, and
-everybody's sessions). Only a digest is kept, so the token is shown once.
+		Use: "token", Short: "Manage tokens for the HTTP API and the web page", RunE: onlySubcommands,
+		Long: `A token gives access to the HTTP API and the web page. Its scopes say what for: read (look),
+chat (talk, steer, stop), approve (answer approvals), admin (everything, including everybody's
+sessions). Only a digest is stored, so the token is shown once.
 
-The owner's own token is made by the first chorus serve and lies in the home folder, in
-a file that only you can read.`,
+The first chorus serve makes the owner's token and stores it in the home folder, in a file
+that only you can read.`,
 		Example: `  chorus token create --name laptop --scopes chat,approve
   chorus token create --name ci --scopes read --expires 720h --json
-  chorus token link          a link that signs a browser in, valid once and for 15 minutes
+  chorus token link          make a sign-in link, valid once within 15 minutes
   chorus token revoke laptop`,
 	}
 	cmd.AddCommand(c.tokenLink())
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.CreateToken, func(v cli.View, _ operations.NewToken, made operations.Token) error {
 			fmt.Fprintln(v.Out, made.Text)
-			_, err := fmt.Fprintf(v.Err, "chorus: token %s (%s) opens %s; it is not shown again\n", made.Name, made.ID, strings.Join(scopesOf(made), ", "))
+			_, err := fmt.Fprintf(v.Err, "chorus: token %s (%s) is for %s; it is not shown again\n", made.Name, made.ID, strings.Join(scopesOf(made), ", "))
 			return err
 		})
 		cli.Prepare(commands, operations.CreateToken, func(*cobra.Command) func(context.Context, cli.Connection, *operations.NewToken, []string) error {
@@ -90,8 +90,8 @@ func (c *program) tokenLink() *cobra.Command {
 	url := ""
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "link", Short: "Make a link that signs a browser in as the owner", Args: exactly(0),
-		Long: `The link is valid once and for 15 minutes. Whoever opens it is signed in as the owner of
-this home. It is made where the home is: on the machine of the server.`,
+		Long: `The link works once, within 15 minutes. Whoever opens it is signed in as the owner of this
+home. Run this where the home is: on the server's machine.`,
 		Example: `  chorus token link
   chorus token link --url https://chorus.example.org`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -114,6 +114,6 @@ this home. It is made where the home is: on the machine of the server.`,
 			})
 		},
 	})
-	cmd.Flags().StringVar(&url, "url", "", "where the server is reached (default http://127.0.0.1:8420, or as CHORUS_ADDR says)")
+	cmd.Flags().StringVar(&url, "url", "", "address of the server (default http://127.0.0.1:8420, or as CHORUS_ADDR says)")
 	return cmd
 }

@@ -27,9 +27,8 @@ func (c *program) toolCommand() *cobra.Command {
 	var o runsetup.SessionOptions
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "tool NAME [JSON]", Short: "Run one built-in tool as an agent would", Args: between(0, 2),
-		Long: `Runs one tool through the same gate and the same executor that agents use, and
-prints its result. Without a name it lists the tools. Exit code 1 if the tool
-failed, 4 if it was denied.`,
+		Long: `Runs one tool through the same gate and executor that agents use, and prints its result.
+Without a name it lists the tools. Exits with 1 if the tool failed, 4 if it was denied.`,
 		Example: `  chorus tool read '{"path":"go.mod","limit":3}'
   chorus tool bash '{"command":"go version"}' --yes`,
 	})

@@ -20,12 +20,12 @@ func (c *program) trustCommand() *cobra.Command {
 	var yes bool
 	cmd := c.jsonFlag(&cobra.Command{
 		Use: "trust", Short: "Let a repository's MCP servers and tool hooks run", Args: exactly(0),
-		Long: `A repository may name MCP servers in its .mcp.json, and commands that look at calls of
-tools in its .chorus/settings.json or .claude/settings.json. They are programs that work in
-your files, so they are left out until you have seen what they are. This shows them, asks,
-and remembers the files that name them and the files of the repository that their commands
-name, as they are now: a change is asked for again, and shown. With --json nothing is asked:
-without --yes it only says what there is.`,
+		Long: `A repository may name MCP servers in its .mcp.json, and commands that check tool calls in its
+.chorus/settings.json or .claude/settings.json. They are programs that work in your files, so
+they are off until you have reviewed them. This command shows them, asks, and remembers the
+files that name them, and the repository files that their commands name, as they are now. If
+any of them changes, you are asked again and shown the change. With --json it does not ask;
+without --yes it only reports.`,
 		Example: `  chorus config trust
   chorus config trust --repo ../other --yes
   chorus config trust --json`,
@@ -58,7 +58,7 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 		all = append([]settings.Repository{servers}, all...)
 	}
 	if len(all) == 0 {
-		return fmt.Errorf("%s names no servers, and no settings file beside it names hooks", servers.File)
+		return fmt.Errorf("%s names no servers, and no settings file next to it names hooks", servers.File)
 	}
 	if c.json {
 		return c.trustJSON(ctx, a, all, yes)
@@ -75,14 +75,14 @@ func (c *program) trust(ctx context.Context, a *app.App, dir string, yes bool) e
 func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Repository, yes bool) error {
 	fmt.Fprint(c.out(), markdown.Visible(trustview.Text(r)))
 	if r.Trusted {
-		fmt.Fprintln(c.out(), "trusted already")
+		fmt.Fprintln(c.out(), "already trusted")
 		return nil
 	}
 	if !yes {
 		if !c.console.CanAsk() {
-			return fmt.Errorf("there is no terminal to ask on; if you have looked at %s, say so with --yes", r.File)
+			return fmt.Errorf("there is no terminal to ask on; review %s, then add --yes", r.File)
 		}
-		fmt.Fprint(c.out(), "let them run? [y/N] ")
+		fmt.Fprint(c.out(), "Let them run? [y/N] ")
 		var answer string
 		if _, err := fmt.Fscanln(os.Stdin, &answer); err != nil || answer != "y" && answer != "yes" {
 			fmt.Fprintln(c.out(), "nothing was changed")

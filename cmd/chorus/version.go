@@ -13,7 +13,7 @@ var version = "dev"
 
 func (c *program) versionCommand() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "version", Short: "Version, commit and Go", Args: exactly(0),
+		Use: "version", Short: "Print the version, commit and Go version", Args: exactly(0),
 		RunE: func(*cobra.Command, []string) error {
 			commit := "unknown"
 			if info, ok := debug.ReadBuildInfo(); ok {

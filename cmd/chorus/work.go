@@ -20,9 +20,9 @@ import (
 
 func (c *program) projectCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "project", Short: "Projects that tasks are for: create, list, show, edit, pause, resume, delete", RunE: onlySubcommands,
-		Long: `A project has repositories, notes and tasks. Its tasks are worked on by agents, each in a
-checkout of its own, while chorus serve runs; projects share the workers by their weights.`,
+		Use: "project", Short: "Manage projects", RunE: onlySubcommands,
+		Long: `A project has repositories, notes and tasks. While chorus serve runs, agents work on its tasks,
+each in its own checkout. Projects share the workers by their weights.`,
 		Example: `  chorus project create 'My Web App' --repo ~/src/web-app
   chorus task create 'Add a dark mode' -p my-web-app
   chorus project list`,
@@ -47,10 +47,10 @@ checkout of its own, while chorus serve runs; projects share the workers by thei
 				return err
 			}
 			if r.Cut {
-				fmt.Fprintln(v.Out, "… it wrote more than this")
+				fmt.Fprintln(v.Out, "… the output is longer than this")
 			}
 			if r.Code != 0 {
-				return fmt.Errorf("the command ended with the code %d", r.Code)
+				return fmt.Errorf("the command exited with code %d", r.Code)
 			}
 			return nil
 		})
@@ -58,7 +58,7 @@ checkout of its own, while chorus serve runs; projects share the workers by thei
 }
 
 func (c *program) repoCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "repo", Short: "Repositories of projects: add, list", RunE: onlySubcommands,
+	cmd := &cobra.Command{Use: "repo", Short: "Add and list repositories of projects", RunE: onlySubcommands,
 		Example: "  chorus repo add clone --url https://github.com/me/web-app.git -p my-web-app\n  chorus repo add link --path . -p website"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Prepare(commands, operations.AddRepo, func(*cobra.Command) func(context.Context, cli.Connection, *operations.NewRepo, []string) error {
@@ -72,10 +72,10 @@ func (c *program) repoCommand() *cobra.Command {
 
 func (c *program) gitCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "git", Short: "Repositories of projects: status, log, diff, commit, push, branch, checkout, merge, pr", RunE: onlySubcommands,
-		Long: `These commands work on the repositories of projects, beside what tasks do there. A linked
-repository is worked on where it is, and never pushed; of a clone or a new one the project has
-a checkout of its own, whose branch workspace follows the default branch.`,
+		Use: "git", Short: "Work on repositories of projects: status, diff, commit, push, merge …", RunE: onlySubcommands,
+		Long: `These commands work on the repositories of projects, independently of tasks. A linked repository
+is worked on in place and never pushed. For a cloned or new one the project has its own checkout,
+whose branch workspace follows the default branch.`,
 		Example: `  chorus git status -p my-web-app
   chorus git diff -p my-web-app --base main
   chorus git merge mend-settings -p my-web-app`,
@@ -112,7 +112,7 @@ a checkout of its own, whose branch workspace follows the default branch.`,
 				}
 				fmt.Fprintln(v.Out, strings.TrimRight(cmp.Or(r.Diff, r.Error), "\n"))
 				if r.Truncated {
-					fmt.Fprintln(v.Out, "… it is longer than this")
+					fmt.Fprintln(v.Out, "… the diff is longer than this")
 				}
 			}
 			return nil
@@ -122,9 +122,9 @@ a checkout of its own, whose branch workspace follows the default branch.`,
 
 func (c *program) taskCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "task", Short: "Tasks that agents work on: create, list, show, diff, stop, restart, approve …", RunE: onlySubcommands,
-		Long: `A task is worked on by an agent in a checkout and on a branch of its own, and is completed
-when its work is merged. chorus serve gives tasks to workers.`,
+		Use: "task", Short: "Manage tasks that agents work on", RunE: onlySubcommands,
+		Long: `An agent works on a task in its own checkout and on its own branch. The task is completed when
+its work is merged. chorus serve gives tasks to workers.`,
 		Example: `  chorus task create 'Add a dark mode' -d 'settings.html gets a switch …' -p my-web-app
   chorus task list
   chorus task watch calm-otter
@@ -146,9 +146,9 @@ when its work is merged. chorus serve gives tasks to workers.`,
 
 // watchTaskCommand follows a task in the terminal.
 func (c *program) watchTaskCommand() *cobra.Command {
-	return &cobra.Command{Use: "watch ID", Short: "Watch a task while it is worked on, until it is over or needs a yes", Args: exactly(1),
-		Long: `A line shows how far the task is and what its worker does. Where the output is no terminal
-each step is a line of its own. The exit code is 1 if the task failed or is blocked.`,
+	return &cobra.Command{Use: "watch ID", Short: "Watch a task until it ends or needs approval", Args: exactly(1),
+		Long: `Shows on one line how far the task is and what its worker does. If the output is not a terminal,
+it prints each step on its own line. Exits with 1 if the task failed or is blocked.`,
 		Example: "  chorus task watch calm-otter",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to, err := c.connect(cmd.Context())
@@ -164,7 +164,7 @@ each step is a line of its own. The exit code is 1 if the task failed or is bloc
 }
 
 func (c *program) workCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "work", Short: "All work at a glance: status, events, tokens, pause and resume", RunE: onlySubcommands, Example: "  chorus work status\n  chorus work control pause"}
+	cmd := &cobra.Command{Use: "work", Short: "Show all work at a glance, pause and resume it", RunE: onlySubcommands, Example: "  chorus work status\n  chorus work control pause"}
 	return c.group(cmd, func(commands *cli.Commands) {
 		cli.Render(commands, operations.GetWorkStatus, func(_ cli.View, _ operation.None, s operations.WorkStatus) error {
 			_, err := io.WriteString(c.styled(), taskview.Status(s, c.look(), c.width()))

@@ -70,7 +70,7 @@ func TestRestoreToServerIsCutOff(t *testing.T) {
 		t.Errorf("restored:\n%s\nnot:\n%s", after, before)
 	}
 	// A new one of the same backup is not taken for the one that was cut off.
-	refused(env, "is not empty, and was left alone", "restore", "--replace", file)
+	refused(env, "is not empty and was left alone", "restore", "--replace", file)
 	if left, _ := filepath.Glob(filepath.Join(to.home, ".restore-*")); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}

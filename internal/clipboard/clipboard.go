@@ -71,7 +71,7 @@ func reader(system string, getenv func(string) string) (command []string, advice
 	case getenv("DISPLAY") != "":
 		return []string{"xclip", "-selection", "clipboard", "-target", "image/png", "-out"}, "install xclip, or name a file: /attach PATH"
 	}
-	return nil, "there is no desktop here whose clipboard could be read; name a file: /attach PATH"
+	return nil, "there is no desktop clipboard here; name a file: /attach PATH"
 }
 
 // asPNG is a picture as the programs print it.

@@ -24,12 +24,12 @@ import (
 func Answered(v cli.View, _ operations.Answer, a operations.Approval) error {
 	x := remote.Approval(a)
 	if x.State == approval.Open {
-		_, err := fmt.Fprintf(v.Out, "noted; another person must say yes too: %s\n", What(x))
+		_, err := fmt.Fprintf(v.Out, "noted; another person must approve it too: %s\n", What(x))
 		return err
 	}
 	_, err := fmt.Fprintf(v.Out, "%s: %s\n", x.State, What(x))
 	if err == nil && v.Server == "" && a.Task == "" {
-		_, err = fmt.Fprintf(v.Out, "if nothing runs there any more, go on with: chorus chat --session-id %s\n", x.Thread.Thread())
+		_, err = fmt.Fprintf(v.Out, "if nothing is running there, continue with: chorus chat --session-id %s\n", x.Thread.Thread())
 	}
 	return err
 }
@@ -177,7 +177,7 @@ func Show(w io.Writer, shown operations.Approval) {
 	row("in", a.Dir)
 	row("rule", cmp.Or(permit.RuleName(a.Rule), a.Rule))
 	row("why", a.Reason)
-	row("not covered by a yes", approval.Unbound(a.Bound))
+	row("not covered", approval.Unbound(a.Bound))
 	row("risk", a.Line())
 	row("asked by", named(shown.AskedByName, shown.AskedBy))
 	row("paid by", named(shown.PayerName, shown.Payer))

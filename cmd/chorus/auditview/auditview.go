@@ -78,7 +78,7 @@ func Show(v cli.View, page Page) error {
 		return err
 	}
 	if page.Next > 0 {
-		fmt.Fprintf(v.Err, "chorus: there are older lines: --before %d\n", page.Next)
+		fmt.Fprintf(v.Err, "chorus: there are older lines; see them with --before %d\n", page.Next)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func ShowVerified(v cli.View, _ operations.VerifyRequest, found operations.Audit
 	}
 	fmt.Fprintf(w, "%s, all as written\n", text.Count(int(found.Lines), "line"))
 	if found.Before > 0 {
-		fmt.Fprintf(w, "%d of them are from before the chain and covered together\n", found.Before)
+		fmt.Fprintf(w, "%d of them are older than the chain and are covered together\n", found.Before)
 	}
 	_, err := fmt.Fprintf(w, "head  %s\n", found.Head)
 	return err

@@ -51,13 +51,13 @@ func (b Banner) offline() bool { return b.Model == provider.Offline }
 func (b Banner) Write(w io.Writer) {
 	row := func(name, words string) { fmt.Fprintf(w, "  %-8s %s\n", name, words) }
 	fmt.Fprintf(w, "\nChorus listens on %s\n\n", b.URL)
-	row("Sign in", "open this link; it works once, within 15 minutes:")
+	row("Sign in", "open this link (works once, within 15 minutes):")
 	fmt.Fprintf(w, "\n%s\n\n", b.SignIn) // at the margin, so that a terminal that wraps it still sees one link
 	row("", "`"+b.link()+"` makes another")
 	if b.offline() {
-		row("Model", "the built-in offline guide: no language model, but real tools")
-		row("", "for a real one: export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY,")
-		row("", "GEMINI_API_KEY, OPENROUTER_API_KEY; or run Ollama), start again")
+		row("Model", "the built-in offline guide (no language model, but real tools)")
+		row("", "for a real one, export ANTHROPIC_API_KEY=… (or OPENAI_API_KEY,")
+		row("", "GEMINI_API_KEY, OPENROUTER_API_KEY; or run Ollama) and restart")
 	} else {
 		row("Model", b.Model)
 	}
@@ -70,7 +70,7 @@ func (b Banner) Write(w io.Writer) {
 		}
 	}
 	row("Log", b.Log)
-	row("Stop", "Ctrl-C; what is unfinished goes on at the next start")
+	row("Stop", "Ctrl-C; unfinished work continues at the next start")
 	fmt.Fprintln(w)
 }
 
@@ -78,7 +78,7 @@ func (b Banner) Write(w io.Writer) {
 func (b Banner) Lines(w io.Writer) {
 	model := b.Model
 	if b.offline() {
-		model = "the built-in offline guide, since no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)"
+		model = "the built-in offline guide, because no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)"
 	}
 	fmt.Fprintf(w, "listening on %s\nsign in with the link that `%s` prints\nmodel: %s\nlog: %s\n", b.URL, b.link(), model, b.Log)
 }

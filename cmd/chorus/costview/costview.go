@@ -99,7 +99,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	}
 	fmt.Fprintf(v.Out, "\n%s", when)
 	if costs.Total.Reserved > 0 {
-		fmt.Fprintf(v.Out, "; $%.4f more is reserved by calls that are not over", costs.Total.Reserved)
+		fmt.Fprintf(v.Out, "; $%.4f more is reserved by unfinished calls", costs.Total.Reserved)
 	}
 	fmt.Fprintln(v.Out)
 	return nil
@@ -126,7 +126,7 @@ func writeBudgets(v cli.View, budgets []budget) error {
 	for _, b := range budgets {
 		whose := b.Whose
 		if whose == "" {
-			whose = "nobody's yet"
+			whose = "nobody yet"
 			if b.Key == "budgets.task" {
 				whose = "each task"
 			}

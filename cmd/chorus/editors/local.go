@@ -68,10 +68,10 @@ func (e *Local) servers(list []acp.Server) (out []config.MCPServer, refused []st
 	for _, s := range list {
 		switch {
 		case s.Type == "acp":
-			refused = append(refused, fmt.Sprintf("The MCP server %s is not used: servers inside of the editor cannot be reached; give one with a command or a url.", s.Name))
+			refused = append(refused, fmt.Sprintf("The MCP server %s is not used, because servers inside the editor cannot be reached. Configure it with a command or a url.", s.Name))
 			continue
 		case slices.ContainsFunc(bot.MCPServers, func(own config.MCPServer) bool { return own.Name == s.Name }):
-			refused = append(refused, fmt.Sprintf("The MCP server %s of the editor is not used: the configuration of Chorus has one of that name.", s.Name))
+			refused = append(refused, fmt.Sprintf("The editor's MCP server %s is not used, because Chorus's configuration has one with that name.", s.Name))
 			continue
 		}
 		out = append(out, config.MCPServer{Name: s.Name, Type: s.Type, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers,
@@ -159,8 +159,8 @@ func (s *localSession) Close() error {
 func (s *localSession) GoOn() { s.Session.GoOn() }
 
 // lookingModes are the modes that say what the agent is after.
-var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "looks and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
-	{ID: "implement", Name: "Implement", About: "works by a plan"}, {ID: "verify", Name: "Verify", About: "looks and runs commands to check, changes no files"}}
+var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "reads and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
+	{ID: "implement", Name: "Implement", About: "follows a plan"}, {ID: "verify", Name: "Verify", About: "reads and runs commands to check, changes no files"}}
 
 // Modes are the permission profiles and, on the profile that the session began with, the modes that only look.
 func (s *localSession) Modes() ([]acp.Choice, string) {

@@ -110,11 +110,11 @@ const SignIn = "token"
 
 // AuthMethods implements acp.Authenticator.
 func (e *Remote) AuthMethods() []acp.Choice {
-	where := "the variable CHORUS_TOKEN of the editor's configuration of this agent, or a file that --token-file names"
+	where := "CHORUS_TOKEN in the editor's configuration of this agent, or the file that --token-file names"
 	if e.TokenFile != "" {
 		where = "the file " + e.TokenFile
 	}
-	return []acp.Choice{{ID: SignIn, Name: "Token of " + e.Server, About: "Put a token of the server into " + where + ", and try again; `chorus token create --scopes chat,approve` on the server makes one."}}
+	return []acp.Choice{{ID: SignIn, Name: "Token of " + e.Server, About: "Put a token of the server into " + where + ", then try again. To make one, run `chorus token create --scopes chat,approve` on the server."}}
 }
 
 // Authenticate implements acp.Authenticator: the token is read anew and tried.
@@ -137,7 +137,7 @@ func (e *Remote) Open(ctx context.Context, dir, id string, servers []acp.Server)
 	}
 	var refused []string
 	for _, server := range servers {
-		refused = append(refused, fmt.Sprintf("The MCP server %s of the editor is not used: the agent runs on %s, which has servers of its own.", server.Name, e.Server))
+		refused = append(refused, fmt.Sprintf("The editor's MCP server %s is not used, because the agent runs on %s, which has its own servers.", server.Name, e.Server))
 	}
 	return &remoteSession{s, e.profilesOf(ctx, s.Info().Agent)}, refused, nil
 }

@@ -34,15 +34,15 @@ type choice struct{ name, about string }
 
 var (
 	places = []choice{
-		{"local", "the web page and the terminal, on this machine alone"},
-		{"discord", "on Discord too, with a bot's token"},
-		{"proxy", "the web page reached from elsewhere, behind a proxy that does TLS"},
+		{"local", "the web page and the terminal, on this machine only"},
+		{"discord", "also on Discord, with a bot's token"},
+		{"proxy", "the web page from other machines, behind a proxy that does TLS"},
 	}
 	profiles = []choice{
-		{"standard", "read and edit files of the folder; everything else is asked"},
-		{"guarded", "commands run unasked in the sandbox; what leaves it is asked"},
-		{"locked", "read and answer, nothing else"},
-		{"open", "everything; only for folders and machines that may break"},
+		{"standard", "read and edit files of the folder; ask about everything else"},
+		{"guarded", "run commands in the sandbox; ask before anything leaves it"},
+		{"locked", "read and answer only"},
+		{"open", "everything; only for folders and machines you can afford to lose"},
 	}
 )
 
@@ -54,9 +54,9 @@ func MayReplace(console repl.Console, in *bufio.Reader, path string, force bool)
 		return nil
 	}
 	if !console.CanAsk() {
-		return &usage.Error{Err: fmt.Errorf("%s is there already; --force replaces it and keeps it as shared.yaml.old, --print shows the new one", path)}
+		return &usage.Error{Err: fmt.Errorf("%s already exists; --force replaces it and keeps it as shared.yaml.old, --print shows the new one", path)}
 	}
-	fmt.Fprintf(console.Err, "%s is there already. Replace it? The old one is kept as shared.yaml.old. [y/N] ", path)
+	fmt.Fprintf(console.Err, "%s already exists. Replace it? The old one is kept as shared.yaml.old. [y/N] ", path)
 	line, err := in.ReadString('\n')
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		return errKept
@@ -82,7 +82,7 @@ func (a *Answers) Ask(console repl.Console, in *bufio.Reader, models Models) (er
 		}
 		switch {
 		case *q.to != "" && !known(*q.to):
-			return &usage.Error{Err: fmt.Errorf("%q is no answer to “%s”; there are %s", *q.to, q.title, names(q.choices))}
+			return &usage.Error{Err: fmt.Errorf("%q is not an answer to “%s”; choose one of %s", *q.to, q.title, names(q.choices))}
 		case *q.to != "":
 		case !console.CanAsk():
 			*q.to = q.usual
@@ -135,7 +135,7 @@ func askOne(w io.Writer, width int, in *bufio.Reader, title string, choices []ch
 		if known(answer) {
 			return answer, nil
 		}
-		fmt.Fprintf(w, "%q is none of them.\n", answer)
+		fmt.Fprintf(w, "%q is not one of them.\n", answer)
 	}
 }
 
@@ -212,11 +212,11 @@ func version(name string) (out []int) {
 func priceOf(m operations.Model) string {
 	switch {
 	case m.Name == provider.Offline:
-		return "built in and offline, no language model; a key in the environment (ANTHROPIC_API_KEY, …) offers more"
+		return "built in and offline, not a language model; set a key (ANTHROPIC_API_KEY, …) for more"
 	case m.InputPrice == 0 && m.OutputPrice == 0:
 		return ""
 	}
-	return fmt.Sprintf("$%g in, $%g out for a million tokens", m.InputPrice, m.OutputPrice)
+	return fmt.Sprintf("$%g in, $%g out per million tokens", m.InputPrice, m.OutputPrice)
 }
 
 // YAML is the configuration.
@@ -224,35 +224,35 @@ func (a Answers) YAML() string {
 	var b strings.Builder
 	line := func(parts ...string) { b.WriteString(strings.Join(parts, "") + "\n") }
 	line("# The configuration of Chorus, for all agents; written by chorus init.")
-	line("# Change it as you like: a running server reads it anew.")
-	line("# Every key is in `chorus docs configuration`; `chorus config check` says what")
-	line("# is wrong, `chorus config show` what holds.")
+	line("# Edit it as you like: a running server reloads it.")
+	line("# `chorus docs configuration` lists every key, `chorus config check` reports")
+	line("# mistakes, `chorus config show` prints the settings in effect.")
 	line()
-	line("# Who answers where nobody chose: provider/model. Keys come from the")
+	line("# The default model: provider/model. Keys come from the")
 	line("# environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, …).")
 	line("model: ", a.Model)
-	line("# When it cannot answer, the next of these does.")
+	line("# If it cannot answer, the next of these does.")
 	line("# fallback: [openai/gpt-5, demo/guide]")
 	line()
-	line("# What may be done without asking: open, standard, guarded, locked, or a")
-	line("# profile of yours.")
+	line("# What agents may do without asking: open, standard, guarded, locked, or a")
+	line("# profile of your own.")
 	line("permissions: ", a.May)
 	line("# Where commands run. auto is the strongest sandbox that works here.")
 	line("sandbox: auto")
 	line()
 	if a.Where == "discord" {
-		line("# On Discord: the bot's token comes from DISCORD_BOT_TOKEN, or")
+		line("# Discord: the bot's token comes from DISCORD_BOT_TOKEN or")
 		line("# DISCORD_BOT_TOKEN_FILE.")
 		line("# Where it answers without being mentioned:")
 		line("channels:")
 		line("  allow: [general]")
-		line("# What agents may do for people there; you, at this machine, are not held")
-		line("# by it.")
+		line("# What agents may do for people there. This does not limit you at this")
+		line("# machine.")
 		line("access:")
 		line("  discord: locked")
 		line("editors: [local]")
 	} else {
-		line("# On Discord, once DISCORD_BOT_TOKEN is set: where it answers without being")
+		line("# Discord, once DISCORD_BOT_TOKEN is set: where it answers without being")
 		line("# mentioned, and what agents may do for people there.")
 		line("# channels:")
 		line("#   allow: [general]")
@@ -260,7 +260,7 @@ func (a Answers) YAML() string {
 		line("#   discord: locked")
 	}
 	line()
-	line("# What may be spent, in dollars. Without a key nothing is.")
+	line("# Spending limits, in dollars. Without a key nothing is spent.")
 	line("# budgets:")
 	line("#   person: {day: 5, month: 50}")
 	return b.String()
@@ -270,11 +270,11 @@ func (a Answers) YAML() string {
 func (a Answers) Next() string {
 	switch a.Where {
 	case "discord":
-		return "Next: DISCORD_BOT_TOKEN=… chorus serve (without a token of yours: chorus docs community)\n"
+		return "Next: DISCORD_BOT_TOKEN=… chorus serve (no token yet? chorus docs community)\n"
 	case "proxy":
 		return "Next: chorus serve --behind-proxy --host chorus.example.org (chorus docs reverse-proxy)\n"
 	}
-	return "Next: chorus serve, or chorus chat in a folder of yours\n"
+	return "Next: chorus serve, or chorus chat in one of your folders\n"
 }
 
 // Write writes the file whole or not at all, and keeps the one before. A kill in between leaves the old one under one of the two names.

@@ -31,14 +31,14 @@ type flags struct {
 func Prepare(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewHook, []string) error {
 	var f flags
 	set := cmd.Flags()
-	set.StringVar(&f.when, "when", "", "run at set times, such as 'every weekday at 9' (chorus schedule next shows how it is understood)")
+	set.StringVar(&f.when, "when", "", "run at set times, such as 'every weekday at 9' (try it with chorus schedule next)")
 	set.StringVar(&f.zone, "zone", "", "time zone of --when, such as Europe/Berlin")
 	set.StringVar(&f.on, "on", "", "run when an event happens, such as completed, error or tool_result")
 	set.BoolVar(&f.webhook, "webhook", false, "run when a webhook arrives")
-	set.StringArrayVar(&f.where, "where", nil, "only where a field of the event is this, such as result.ok=false; * stands for any text")
+	set.StringArrayVar(&f.where, "where", nil, "run only if a field of the event has this value, such as result.ok=false; * matches any text")
 	set.StringArrayVar(&f.run, "run", nil, "a command whose output is context: {{step_0}}, {{step_1}} …")
-	set.BoolVar(&f.skipOK, "skip-ok", false, "ask no model where the first command of --run ends well")
-	set.StringArrayVar(&f.say, "say", nil, "say the answer in this session")
+	set.BoolVar(&f.skipOK, "skip-ok", false, "do not ask the model if the first command of --run succeeds")
+	set.StringArrayVar(&f.say, "say", nil, "post the answer in this session")
 	set.StringVar(&f.file, "file", "", "read trigger, context_steps, prompt_template, actions and llm_config from a JSON file")
 	return func(_ context.Context, _ cli.Connection, in *operations.NewHook, _ []string) (err error) {
 		if in.Workspace != "" {
@@ -69,14 +69,14 @@ func (f flags) fill(in *operations.NewHook) error {
 	case f.webhook && f.when == "" && f.on == "":
 		trigger["type"] = "webhook"
 	case f.when != "" || f.on != "" || f.webhook:
-		return usage.Wrap(errors.New("give one of --when, --on and --webhook, not several"))
+		return usage.Wrap(errors.New("use only one of --when, --on and --webhook"))
 	}
 	if len(f.where) > 0 {
 		where := map[string]string{}
 		for _, w := range f.where {
 			name, value, ok := strings.Cut(w, "=")
 			if !ok {
-				return usage.Wrap(fmt.Errorf("--where %q: say FIELD=TEXT, such as result.ok=false", w))
+				return usage.Wrap(fmt.Errorf("--where %q: write FIELD=TEXT, such as result.ok=false", w))
 			}
 			where[name] = value
 		}
@@ -86,7 +86,7 @@ func (f flags) fill(in *operations.NewHook) error {
 		in.Trigger = asJSON(trigger)
 	}
 	if in.Trigger.IsZero() {
-		return usage.Wrap(errors.New("say what starts it: --when 'every weekday at 9', --on completed or --webhook"))
+		return usage.Wrap(errors.New("choose what starts it: --when 'every weekday at 9', --on completed or --webhook"))
 	}
 	if len(f.run) > 0 {
 		steps := make([]map[string]any, len(f.run))
@@ -128,7 +128,7 @@ func readFile(path string, in *operations.NewHook) error {
 		Cooldown *int           `json:"cooldown_seconds"`
 	}
 	if err := json.Unmarshal(data, &file); err != nil {
-		return usage.Wrap(fmt.Errorf("%s is no JSON object with the fields of a hook: %w", path, err))
+		return usage.Wrap(fmt.Errorf("%s is not a JSON object with the fields of a hook: %w", path, err))
 	}
 	for _, f := range []struct {
 		into *operation.JSON

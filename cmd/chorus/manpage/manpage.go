@@ -41,7 +41,7 @@ func Of(root *cobra.Command, version string, fit func(line string, width int) st
 	}
 	walk(root)
 	b.WriteString(".SH FILES\n.TP\n.I ~/.chorus\nThe home: the journal, the configuration, logs.\n" +
-		".SH ENVIRONMENT\n.TP\n.B CHORUS_HOME\nAnother home.\n.TP\n.B ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY\nKeys of models; without any the built\\-in offline model answers.\n" +
+		".SH ENVIRONMENT\n.TP\n.B CHORUS_HOME\nAnother home.\n.TP\n.B ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY\nAPI keys of model providers; without any, the built\\-in offline model answers.\n" +
 		".SH SEE ALSO\nchorus docs has the guides.\n")
 	return b.String()
 }

@@ -36,7 +36,7 @@ func untilOver(ctx context.Context, to operation.Executor, login operations.MCPL
 		case operation.KindOf(err) == operation.Unavailable && time.Now().Before(login.ExpiresAt):
 			if !gone {
 				warn(err.Error())
-				warn("waiting until the server is there again")
+				warn("waiting for the server to come back")
 			}
 			gone = true
 			select {

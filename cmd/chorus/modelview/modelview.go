@@ -57,7 +57,7 @@ func Show(view cli.View, all provider.Catalog) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	lists := "no vendor was asked yet; do it with: chorus models --refresh"
+	lists := "no vendor was asked yet; ask with: chorus models --refresh"
 	if all.Age != "" {
 		lists = "available_models.json, " + all.Age + "; ask again with: chorus models --refresh"
 	}

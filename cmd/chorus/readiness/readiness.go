@@ -19,7 +19,7 @@ const checkTime = 4 * time.Second
 // places where there is no other client, as in a container.
 func Check(ctx context.Context, addr string, secure bool) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
-		return fmt.Errorf("%q is no address: %w", addr, err)
+		return fmt.Errorf("%q is not an address: %w", addr, err)
 	}
 	scheme := "http"
 	if secure {

@@ -63,7 +63,7 @@ func head(rows *details, s operations.Skill) {
 	rows.add("description", s.Description)
 	rows.add("folder", s.Path)
 	if len(s.AllowedTools) > 0 {
-		rows.add("asks for", strings.Join(s.AllowedTools, ", ")+" (which gives it no rights)")
+		rows.add("asks for", strings.Join(s.AllowedTools, ", ")+" (grants it no rights)")
 	}
 	if s.Hidden {
 		rows.add("called", "by people only: /"+s.Name)
@@ -85,7 +85,7 @@ func ShowDiff(v cli.View, d operations.SkillDiff) error {
 	}
 	var b strings.Builder
 	if len(d.Changes) == 0 {
-		b.WriteString("\nnothing differs from what was approved\n")
+		b.WriteString("\nnothing has changed since it was approved\n")
 	} else {
 		fmt.Fprintf(&b, "\n%s:\n", text.Count(len(d.Changes), "difference"))
 	}

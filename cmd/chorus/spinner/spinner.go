@@ -54,7 +54,7 @@ func (w *Spinner) turn() {
 			w.mu.Lock()
 			names := strings.Join(w.names, ", ")
 			w.mu.Unlock()
-			fmt.Fprintf(w.out, "\r\x1b[K%c %s", signs[frame%len(signs)], markdown.Truncate("looking at "+names, max(w.width-4, 10)))
+			fmt.Fprintf(w.out, "\r\x1b[K%c %s", signs[frame%len(signs)], markdown.Truncate("checking "+names, max(w.width-4, 10)))
 		}
 	}
 }

@@ -86,7 +86,7 @@ func Status(s operations.WorkStatus, look theme.Theme, width int) string {
 	for _, part := range []struct {
 		name  string
 		tasks []operations.Task
-	}{{"Worked on", s.InProgress}, {"Waits for somebody", s.Attention}, {"Next", s.Ready}} {
+	}{{"Worked on", s.InProgress}, {"Needs attention", s.Attention}, {"Next", s.Ready}} {
 		if len(part.tasks) == 0 {
 			continue
 		}

@@ -134,12 +134,12 @@ func (w *taskWatch) show(t operations.Task) (over bool, err error) {
 	}
 	switch {
 	case state.AsksForYes():
-		fmt.Fprintf(w.lines, "chorus task approve %s says yes, chorus task reopen %s 'what is not right' gives it back\n", t.ID, t.ID)
+		fmt.Fprintf(w.lines, "approve it with chorus task approve %s, or send it back with chorus task reopen %s 'what is not right'\n", t.ID, t.ID)
 		return true, nil
 	case state == work.Completed:
 		return true, nil
 	case state.Over():
-		fmt.Fprintf(w.lines, "chorus task error %s says what to do\n", t.ID)
+		fmt.Fprintf(w.lines, "see what to do with chorus task error %s\n", t.ID)
 		return true, ErrBad
 	}
 	if w.live != nil {

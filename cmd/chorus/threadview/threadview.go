@@ -38,7 +38,7 @@ func Replay(v cli.View, asJSON bool, differs error) (func(operations.ReplayLine)
 	end := func(err error) error {
 		switch {
 		case err == nil && !whole:
-			err = operation.Errorf(operation.Unavailable, "the replay broke off before the end; ask again")
+			err = operation.Errorf(operation.Unavailable, "the replay stopped before the end; try again")
 		case err == nil && last.Error != "":
 			err = errors.New(last.Error)
 		}
@@ -151,9 +151,9 @@ func Steered(v cli.View, in operations.SteerMessage, said operations.Said) error
 	text := "sent to the running agent"
 	switch {
 	case said.AsPrompt && v.Server != "":
-		text = "nothing was running there: it is answered as a prompt"
+		text = "nothing was running there, so it is answered as a prompt"
 	case said.AsPrompt:
-		text = "nothing is running there: it waits as a prompt; go on with: chorus run --session-id " + in.ID
+		text = "nothing is running there, so it waits as a prompt; continue with: chorus run --session-id " + in.ID
 	}
 	_, err := fmt.Fprintln(v.Out, text)
 	return err
@@ -174,9 +174,9 @@ func Forked(v cli.View, _ operations.ForkRequest, made operations.CreatedSession
 	fmt.Fprintln(v.Out, made.SessionID)
 	switch {
 	case v.Server != "":
-		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --server %s --session-id %s\n", v.Server, made.SessionID)
+		fmt.Fprintf(v.Err, "chorus: continue with: chorus chat --server %s --session-id %s\n", v.Server, made.SessionID)
 	case chat.ThreadID(made.Session.Thread).Transport() == "cli":
-		fmt.Fprintf(v.Err, "chorus: go on with: chorus chat --session-id %s\n", made.SessionID)
+		fmt.Fprintf(v.Err, "chorus: continue with: chorus chat --session-id %s\n", made.SessionID)
 	}
 	return nil
 }

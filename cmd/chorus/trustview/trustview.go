@@ -97,10 +97,10 @@ func Text(r settings.Repository) string {
 		fmt.Fprintf(&out, "covered: %s\n", name)
 	}
 	if absent > 0 {
-		fmt.Fprintf(&out, "covered: that there is nothing at %s where it would be loaded\n", text.Count(absent, "place"))
+		fmt.Fprintf(&out, "covered: %s that must stay empty, because a file there would be loaded\n", text.Count(absent, "place"))
 	}
 	if len(r.Files) > 0 {
-		fmt.Fprintln(&out, "not covered: installed packages, and what these files find only while they run")
+		fmt.Fprintln(&out, "not covered: installed packages, and anything these files load only while running")
 	}
 	for _, text := range r.Unbound {
 		fmt.Fprintf(&out, "not covered: %s\n", text)

@@ -199,7 +199,7 @@ func TestMistakesInCommandLines(t *testing.T) {
 		"cup pour a b":               "usage: chorus cup pour NAME",
 		"cup create mug --size 0":    "at least 1", // a zero that was given
 		"cup list --since soon":      "--since: invalid time",
-		"cup break teacup":           "say --yes",
+		"cup break teacup":           "add --yes",
 		"cup fill tea /no/such/file": "no such file",
 		"cup small nothing":          "there is no command",
 	} {

@@ -18,13 +18,13 @@ func Hint(words string) string {
 		if m[1] == "agent" {
 			list = "agent"
 		}
-		return words + "; `chorus " + list + " list` shows those there are"
+		return words + "; `chorus " + list + " list` shows them"
 	}
 	if before, ok := strings.CutSuffix(words, "--project is required (no active project set)"); ok {
-		return before + "name the project with --project; `chorus project list` shows those there are"
+		return before + "name the project with --project; `chorus project list` shows them"
 	}
 	if before, _, ok := strings.Cut(words, "No fields to update"); ok {
-		return before + "there is nothing to change: give at least one of the flags that --help lists"
+		return before + "nothing to change; use at least one of the flags in --help"
 	}
 	return notThere().ReplaceAllString(words, "there is no file $1")
 }

@@ -23,7 +23,7 @@ func (b *bound) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if b.d.Effect == operation.Destroys && !b.yes {
-		return b.o.Usage(fmt.Errorf("%s: %s; say --yes if you mean it", strings.ToLower(b.d.Help), cmp.Or(b.line.Ask, "this cannot be undone")))
+		return b.o.Usage(fmt.Errorf("%s: %s; add --yes to confirm", strings.ToLower(b.d.Help), cmp.Or(b.line.Ask, "this cannot be undone")))
 	}
 	to, err := b.o.Connect(ctx)
 	if err != nil {

@@ -27,7 +27,7 @@ func offer(o approval.Always, width int, look theme.Theme) []string {
 		}
 	}
 	if o.Never != "" {
-		put("", theme.Strong, "This cannot be kept for good: "+o.Never+".")
+		put("", theme.Strong, "This cannot always be allowed: "+o.Never+".")
 		return out
 	}
 	put("", theme.Strong, "Always, "+o.Where+":")
@@ -73,7 +73,7 @@ func pick(o approval.Always, typed string) (approval.Step, bool) {
 
 // offerChoices is the line below an offer, where lines are typed.
 func offerChoices(o approval.Always) string {
-	text := "[s]ession: until this one ends  [y]es, once  [n]o"
+	text := "[s]ession, until it ends  [y]es, once  [n]o"
 	if keys := numbers(o); keys != "" {
 		text = "[" + keys + "] keep  " + text
 	}
@@ -99,7 +99,7 @@ func (w *window) showOffer(msg offerMsg) {
 	switch {
 	case w.card == nil || w.card.ID != msg.id || w.offer != nil: // answered meanwhile, or asked for twice
 	case msg.err != nil:
-		w.say(theme.Bad, "✗ ", "could not tell what always would mean: "+msg.err.Error())
+		w.say(theme.Bad, "✗ ", "could not work out what \"always\" would allow: "+msg.err.Error())
 	default:
 		w.put(aside, offer(msg.offer, w.room(), w.look)...)
 		w.offer = &msg.offer
@@ -122,14 +122,14 @@ func (w *window) offerKey(name string) tea.Cmd {
 	if step, ok := pick(*w.offer, name); ok {
 		return w.keep(step)
 	}
-	w.flash = "a number keeps that rule; s, y or n answer without keeping any; Esc goes back"
+	w.flash = "a number keeps that rule; s, y or n answer without a rule; Esc goes back"
 	return nil
 }
 
 func (w *window) offerKeys() string {
 	text := "s this session · y once · n no · Esc back"
 	if keys := numbers(*w.offer); keys != "" {
-		text = keys + " keep for good · " + text
+		text = keys + " keep always · " + text
 	}
 	return text
 }

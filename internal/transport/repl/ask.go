@@ -21,7 +21,7 @@ func (f *follower) ask(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			f.printer.fail(theme.Bad, "✗ ", "could not read what is asked: "+err.Error())
+			f.printer.fail(theme.Bad, "✗ ", "could not read the approval: "+err.Error())
 			a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, Fields: q.Fields, State: approval.Open}
 			a.Call.ID, a.Call.Name = q.Call, q.Name
 		case a.State != approval.Open:
@@ -85,7 +85,7 @@ func (f *follower) prompt() {
 func (f *follower) propose(ctx context.Context) {
 	o, err := f.s.Propose(ctx, f.open.ID)
 	if err != nil {
-		f.printer.fail(theme.Bad, "✗ ", "could not tell what always would mean: "+err.Error())
+		f.printer.fail(theme.Bad, "✗ ", "could not work out what \"always\" would allow: "+err.Error())
 	} else {
 		f.printer.screen.print(f.con.Err, f.unframed(offer(o, f.con.cardRoom(), f.con.errLook()))...)
 		f.offer = &o
@@ -96,7 +96,7 @@ func (f *follower) propose(ctx context.Context) {
 // deny answers for nobody. In a run of one prompt the run ends there as well.
 func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	label := f.s.Label(a.Call.Name, a.Call.Args)
-	f.printer.fail(theme.Bad, "✗ ", "denied, since there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
+	f.printer.fail(theme.Bad, "✗ ", "denied, because there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
 	f.own[a.ID] = true
 	if err := f.s.Answer(ctx, a.ID, false, "there was no terminal to ask on", false); err != nil {
 		f.printer.fail(theme.Bad, "✗ ", "could not answer: "+err.Error())

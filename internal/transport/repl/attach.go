@@ -40,7 +40,7 @@ func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]b
 	taker, ok := s.(Attacher)
 	switch {
 	case !ok:
-		return "", errors.New("files cannot be attached here")
+		return "", errors.New("you cannot attach files here")
 	case path == "" && clipboard == nil:
 		return "", errors.New("which file? /attach PATH")
 	case path == "":
@@ -51,7 +51,7 @@ func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]b
 		if err != nil {
 			return "", err
 		}
-		return "the picture in the clipboard goes with the next message", nil
+		return "attached the clipboard's picture to the next message", nil
 	case !filepath.IsAbs(path):
 		path = filepath.Join(cmp.Or(dir, "."), path)
 	}
@@ -64,12 +64,12 @@ func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]b
 	}
 	defer file.Close()
 	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(err, fmt.Errorf("%s is no file", path))
+		return "", errors.Join(err, fmt.Errorf("%s is not a file", path))
 	}
 	if err := taker.Attach(ctx, filepath.Base(path), file); err != nil {
 		return "", err
 	}
-	return filepath.Base(path) + " goes with the next message", nil
+	return "attached " + filepath.Base(path) + " to the next message", nil
 }
 
 // attach attaches beside the window.

@@ -39,7 +39,7 @@ func TestChatTakesPictures(t *testing.T) {
 		if s.f.logged() != "attach my shot.PNG png" || !s.w.input.empty() {
 			t.Errorf("%q: calls %q, input %q", paste, s.f.logged(), s.w.input.value())
 		}
-		s.wants("printed", s.printed(), "my shot.PNG goes with the next message")
+		s.wants("printed", s.printed(), "attached my shot.PNG to the next message")
 	}
 	s := newStage(t, ChatOptions{})
 	s.w.s = taking{s.f}
@@ -59,7 +59,7 @@ func TestChatTakesPictures(t *testing.T) {
 	s.typing("/attach " + picture + "<enter>")
 	s.wants("calls", s.f.logged(), "attach my shot.PNG png")
 	s.typing("/attach " + dir + "<enter>")
-	s.wants("printed", s.printed(), "could not attach it", "is no file")
+	s.wants("printed", s.printed(), "could not attach it", "is not a file")
 	s.typing("/attach /no/such.png<enter>")
 	s.wants("printed", s.printed(), "there is no file /no/such.png")
 }
@@ -72,7 +72,7 @@ func TestChatTakesThePictureInTheClipboard(t *testing.T) {
 		s.w.s = taking{s.f}
 		s.typing(typed)
 		s.wants("calls", s.f.logged(), "attach clipboard.png pixels")
-		s.wants("printed", s.printed(), "the picture in the clipboard goes with the next message")
+		s.wants("printed", s.printed(), "attached the clipboard's picture to the next message")
 	}
 	s := newStage(t, ChatOptions{Clipboard: func(context.Context) ([]byte, error) { return nil, errors.New("there is no picture in the clipboard") }})
 	s.w.s = taking{s.f}

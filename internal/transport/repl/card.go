@@ -107,7 +107,7 @@ const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
 const numberedChoices = "1 [y]es, 2 [n]o, 3 [a]lways; n and words is a no with that note:"
 
 // questionChoices is how a question is answered that wants more than yes or no.
-const questionChoices = "your answer, [y]es to what is suggested, or [n]o to decline"
+const questionChoices = "your answer, [y]es for the suggestion, or [n]o to decline"
 
 // readAnswer understands what was typed to a question: a no, a yes to what it suggests, or the answer.
 func readAnswer(line string) (v verdict, ok bool) {

@@ -304,7 +304,7 @@ func (c *plain) command(ctx context.Context, name, args string) (leave bool, err
 		print("nothing is running")
 	case c.asks && c.offersFor(ctx, name, args):
 	case name == "resume" && args != "" && !c.asks:
-		c.f.printer.fail(theme.Warn, "• ", "without a terminal a session is chosen when it begins: chorus chat --session-id "+args)
+		c.f.printer.fail(theme.Warn, "• ", "without a terminal, choose the session at the start: chorus chat --session-id "+args)
 	case !known(name, c.all):
 		c.f.printer.fail(theme.Warn, "• ", unknownWords(name, c.all))
 	default:

@@ -24,7 +24,7 @@ const maxNumbered = 20
 // offer reads out what can be chosen, and has the next line be the answer.
 func (c *plain) offer(o choice) {
 	c.open = &o
-	lines := []string{fmt.Sprintf("%s: type a number, a part of a name for fewer, or Enter %s", o.what, o.none)}
+	lines := []string{fmt.Sprintf("%s: type a number, part of a name to narrow the list, or Enter %s", o.what, o.none)}
 	for i, one := range o.list[:min(len(o.list), maxNumbered)] {
 		line := fmt.Sprintf("%d. %s", i+1, one.Label)
 		if one.About != "" {
@@ -53,7 +53,7 @@ func (c *plain) chosen(ctx context.Context, line string) (leave bool, err error)
 		c.open = nil
 		return o.take(ctx, &o.list[n-1])
 	case noNumber == nil:
-		c.f.printer.screen.print(c.o.Console.Out, fmt.Sprintf("there are 1 to %d; Enter %s", len(o.list), o.none))
+		c.f.printer.screen.print(c.o.Console.Out, fmt.Sprintf("choose 1 to %d, or Enter %s", len(o.list), o.none))
 		return false, nil
 	}
 	fewer := o
@@ -64,7 +64,7 @@ func (c *plain) chosen(ctx context.Context, line string) (leave bool, err error)
 		}
 	}
 	if len(fewer.list) == 0 {
-		c.f.printer.screen.print(c.o.Console.Out, say("", "none has "+markdown.Clean(line)+" in it; type a number, or Enter "+o.none, c.o.Console.room())...)
+		c.f.printer.screen.print(c.o.Console.Out, say("", "nothing matches "+markdown.Clean(line)+"; type a number, or Enter "+o.none, c.o.Console.room())...)
 		return false, nil
 	}
 	c.offer(fewer)
@@ -149,7 +149,7 @@ func (c *plain) offersFile(ctx context.Context, line string) bool {
 				return c.send(ctx, line)
 			case alone:
 				c.begun = one.Line
-				c.f.printer.screen.print(c.o.Console.Out, say("", strings.TrimSpace(one.Line)+": now the words that go with it", c.o.Console.room())...)
+				c.f.printer.screen.print(c.o.Console.Out, say("", strings.TrimSpace(one.Line)+": now type your message", c.o.Console.room())...)
 				return false, nil
 			}
 			whole := before + strings.TrimSpace(one.Line) + after
@@ -196,7 +196,7 @@ func (c *plain) recall(ctx context.Context) (leave bool, err error) {
 		return false, nil
 	}
 	c.f.presenter, c.f.printer.presenter, c.f.approvals = past.presenter, past.presenter, past.approvals
-	c.f.printer.note(theme.Faint, "• ", "the run that was on goes on")
+	c.f.printer.note(theme.Faint, "• ", "the interrupted run continues")
 	c.f.ask(ctx)
 	c.exit, err = c.f.follow(ctx, c.items, target{run: past.presenter.run})
 	return c.f.left || ctx.Err() != nil, err

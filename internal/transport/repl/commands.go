@@ -16,27 +16,27 @@ type Command struct{ Name, Args, About string }
 // builtin are the commands that every chat has. The terminal answers help, steer,
 // stop and exit itself; the session answers the others.
 var builtin = []Command{
-	{"help", "", "this list"},
-	{"status", "", "agent, model, profile, window, what is going on"},
-	{"diff", "", "what has changed in the repository since its last commit, new files too"},
-	{"notes", "[list|set|get|clear]", "work notes"},
+	{"help", "", "show this list"},
+	{"status", "", "show agent, model, profile, window and what is going on"},
+	{"diff", "", "show uncommitted changes in the repository, including new files"},
+	{"notes", "[list|set|get|clear]", "list and change work notes"},
 	{"model", "[name]", "show or change the model"},
 	{"mode", "[plan|review|implement|verify|off]", "show or change the mode"},
-	{"approve-all", "", "approve everything that is asked for, or stop doing so"},
-	{"steer", "text", "interrupt the run with these words"},
-	{"stop", "[all]", "end the run; all: the waiting prompts too"},
-	{"cost", "", "tokens and money"},
-	{"why", "", "how the last answer came about: what was allowed and read, what it cost"},
-	{"tools", "", "what the agent can use"},
-	{"skill", "[name] [text]", "call a skill, also as /name; without a name: which there are; list, show, diff, approve"},
-	{"memory", "[show|edit|…]", "what agents remember in this folder; alone: what can follow"},
-	{"schedule", "[add|list|…]", "what is said to agents at set times"},
-	{"hook", "[create|list|…]", "what runs by itself when something happens or a time comes"},
-	{"process", "[list|kill|logs]", "commands that agents left running"},
-	{"prompts", "", "what MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
-	{"attach", "[path]", "have a file or picture of this machine go with the next message; alone, or Ctrl-V: the picture in the clipboard"},
-	{"clear", "", "begin anew; the journal keeps what was said"},
-	{"resume", "[id]", "go on with another session of this folder; without an id: which there are"},
+	{"approve-all", "", "approve every request automatically, or stop doing so"},
+	{"steer", "text", "interrupt the run with a message"},
+	{"stop", "[all]", "stop the run; all: also drop waiting prompts"},
+	{"cost", "", "show tokens and cost"},
+	{"why", "", "explain the last answer: what was allowed and read, what it cost"},
+	{"tools", "", "list the agent's tools"},
+	{"skill", "[name] [text]", "call a skill (or /name); without a name, list skills; also list, show, diff, approve"},
+	{"memory", "[show|edit|…]", "show and change what agents remember in this folder"},
+	{"schedule", "[add|list|…]", "manage messages sent to agents at set times"},
+	{"hook", "[create|list|…]", "manage hooks, which run on events or at set times"},
+	{"process", "[list|kill|logs]", "manage commands that agents left running"},
+	{"prompts", "", "list the prompts of MCP servers; use one with /server:prompt ARGUMENTS"},
+	{"attach", "[path]", "attach a file or picture to the next message; without a path, or with Ctrl-V, the picture in the clipboard"},
+	{"clear", "", "start over; the journal keeps the old messages"},
+	{"resume", "[id]", "continue another session of this folder; without an id, list them"},
 	{"exit", "", "leave (also /quit, /q)"},
 }
 
@@ -128,13 +128,13 @@ func helpLines(all []Command, window bool, room int) []string {
 	}
 	if window {
 		out = append(out, "",
-			"  Enter sends; while the agent works it steers, and with ! in front it interrupts.",
-			"  Alt+Enter, or a backslash at the end, makes a new line. Ctrl-G opens your editor.",
-			"  / and @ show commands and files; Tab takes the marked one, the arrows choose another.",
-			"  Up and down: earlier input, also of other sessions in this folder; Ctrl-R searches all of it.",
-			"  A line that begins with a space is not kept for later.",
-			"  Shift+Tab plans before anything is changed, and pressed again no longer.",
-			"  Ctrl-O shows all of the last output or diff that was cut, and pressed again the one before.",
+			"  Enter sends. While the agent works, Enter steers it; start with ! to interrupt it.",
+			"  Alt+Enter, or a backslash at the end, starts a new line. Ctrl-G opens your editor.",
+			"  / and @ show commands and files; Tab takes the marked one, the arrows move the mark.",
+			"  Up and Down bring back earlier input, also from other sessions in this folder; Ctrl-R searches all input.",
+			"  A line that starts with a space is not saved.",
+			"  Shift+Tab switches planning before changes on and off.",
+			"  Ctrl-O shows the last shortened output or diff in full; press it again for the one before.",
 			"  Esc or Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves.")
 	}
 	return out
@@ -146,7 +146,7 @@ func head(c Command) string { return strings.TrimSpace("/" + c.Name + " " + c.Ar
 // SkillLines lists skills that can be called.
 func SkillLines(list []Command) string {
 	if len(list) == 0 {
-		return "there are no skills here that are on; chorus skill list shows those that wait for your approval"
+		return "no skills are on here; chorus skill list shows those that need your approval"
 	}
 	var out strings.Builder
 	for _, c := range list {

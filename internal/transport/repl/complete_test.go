@@ -121,7 +121,7 @@ func TestChatSearchesWhatWasTyped(t *testing.T) {
 	s.typing("<ctrl+r>wor")
 	s.wants("window", s.live(), "search: wor", "  old words")
 	s.typing("x")
-	s.wants("window", s.live(), "nothing that was typed before")
+	s.wants("window", s.live(), "no earlier input")
 }
 
 func TestChatKeepsWhatIsTyped(t *testing.T) {
@@ -149,7 +149,7 @@ func TestChatEditor(t *testing.T) {
 		t.Errorf("input %q", got)
 	}
 	s.msg(writtenMsg{err: errors.New("exit status 1")})
-	s.wants("window", s.live(), "the input stays: exit status 1")
+	s.wants("window", s.live(), "your input is unchanged: exit status 1")
 	s.w.editor = "no-such-editor --wait"
 	cmd, path, err := editorCommand(s.w.editor, "words")
 	if err != nil {

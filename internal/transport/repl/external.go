@@ -19,7 +19,7 @@ type writtenMsg struct {
 // external opens the input in the person's own editor. Until it ends nothing is drawn; what happens meanwhile is shown then.
 func (w *window) external() tea.Cmd {
 	if strings.TrimSpace(w.editor) == "" {
-		w.flash = "which editor? set EDITOR, for example: export EDITOR=nano"
+		w.flash = "no editor is set; set EDITOR, for example: export EDITOR=nano"
 		return nil
 	}
 	cmd, path, err := editorCommand(w.editor, w.input.value())
@@ -58,10 +58,10 @@ func (w *window) written(msg writtenMsg) {
 	var ended *exec.ExitError
 	switch {
 	case errors.As(msg.err, &ended) && ended.ExitCode() == notFound:
-		w.flash = fmt.Sprintf("there is no program %q; set EDITOR to an editor that is here", strings.Fields(w.editor)[0])
+		w.flash = fmt.Sprintf("there is no program %q; set EDITOR to an installed editor", strings.Fields(w.editor)[0])
 		return
 	case msg.err != nil:
-		w.flash = "the editor failed, the input stays: " + msg.err.Error()
+		w.flash = "the editor failed; your input is unchanged: " + msg.err.Error()
 		return
 	}
 	w.input.set(msg.text)

@@ -36,7 +36,7 @@ const (
 )
 
 // formHelp is how values are given, line by line.
-const formHelp = "One value after the other: Enter takes what stands in brackets, " + formBack + " returns to the value before, " + formNo + " declines the question."
+const formHelp = "One value after the other. Enter takes the value in brackets, " + formBack + " goes back one value, " + formNo + " declines the question."
 
 // suggested reports whether a yes alone is an answer.
 func (f *form) suggested() bool {
@@ -51,7 +51,7 @@ func (f *form) lines() []string {
 		head = fmt.Sprintf("%d of %d: %s", f.at+1, len(f.fields), head)
 	}
 	if field.Optional {
-		head += ", may be left out"
+		head += " (optional)"
 	}
 	out := []string{head}
 	if hint := approval.Hint(field); hint != "" {
@@ -203,6 +203,6 @@ func (w *window) formLines() []string {
 	for _, line := range framed(w.form.lines(), w.look) {
 		out = append(out, markdown.Truncate(line, w.room()))
 	}
-	keys := w.form.prompt() + " Enter goes on, Shift+Tab back, Esc leaves"
+	keys := w.form.prompt() + " Enter continues, Shift+Tab goes back, Esc leaves"
 	return append(out, w.look.Paint(theme.Warn, "└ "+markdown.Truncate(keys, w.room()-2)))
 }

@@ -143,7 +143,7 @@ func (w *window) ctrlD() tea.Cmd {
 		w.box().key("delete")
 		return nil
 	case w.presenter.run != "" && w.presenter.last >= w.head: // else it is one of the past, which is being read
-		w.flash = "the agent still works: Esc stops it, /exit leaves"
+		w.flash = "the agent is still working; Esc stops it, /exit leaves"
 		return nil
 	}
 	return w.leave(ExitDone)
@@ -167,7 +167,7 @@ func (w *window) enter() tea.Cmd {
 		return nil
 	}
 	if w.attaching > 0 { // it is to go with these words, not with the next ones
-		w.flash = "a file is still being attached; Enter again in a moment"
+		w.flash = "a file is still being attached; press Enter again in a moment"
 		return nil
 	}
 	w.menu = menu{}
@@ -215,7 +215,7 @@ func (w *window) command(name, args string) tea.Cmd {
 		return w.attach(line, args)
 	case name == "steer":
 		if args == "" {
-			w.flash = "say what: /steer TEXT"
+			w.flash = "usage: /steer TEXT"
 			return nil
 		}
 		return w.steer(args, chat.Interrupt)
@@ -224,7 +224,7 @@ func (w *window) command(name, args string) tea.Cmd {
 	case args == "" && (w.presenter.run == "" || name == themeCommand.Name) && w.picks(name):
 		return w.pick(name)
 	case name == "resume" && w.presenter.run != "":
-		w.flash = "a run is on; /stop it first"
+		w.flash = "a run is active; /stop it first"
 	case !known(name, w.all):
 		w.say(theme.Warn, "• ", unknownWords(name, w.all))
 	default:
@@ -287,7 +287,7 @@ func (w *window) steer(text string, mode chat.Intake) tea.Cmd {
 		case asPrompt:
 			return steeredMsg{"nothing was running: sent as a prompt"}
 		case mode == chat.Interrupt:
-			return steeredMsg{"sent to the running agent, which drops what it has not begun"}
+			return steeredMsg{"sent to the running agent, which drops calls it has not started"}
 		}
 		return steeredMsg{"sent to the running agent"}
 	}
@@ -414,7 +414,7 @@ func (w *window) showCard(msg approvalMsg) {
 	a, q := msg.a, msg.asked
 	switch {
 	case msg.err != nil:
-		w.say(theme.Bad, "✗ ", "could not read what is asked: "+msg.err.Error())
+		w.say(theme.Bad, "✗ ", "could not read the approval: "+msg.err.Error())
 		a = approval.Approval{ID: q.ID, Actions: q.Actions, Rule: q.Rule, Preview: q.Preview, Fields: q.Fields, State: approval.Open}
 		a.Call.ID, a.Call.Name = q.Call, q.Name
 	case a.State != approval.Open:

@@ -110,16 +110,16 @@ func (t *presenter) event(e chat.Event) []news {
 		return t.approval(b)
 	case chat.ApprovalNoted:
 		if b.What == chat.Reminder {
-			return []news{remark{text: "an approval still waits for an answer"}}
+			return []news{remark{text: "an approval is still pending"}}
 		}
-		return []news{remark{text: t.name(b.By) + " said yes; another person must say yes too"}}
+		return []news{remark{text: t.name(b.By) + " approved; another person must approve too"}}
 	case chat.Steered:
 		h := heard{from: b.From, text: b.Blocks.Text(), mode: b.Mode}
 		t.wait(e.Seq, h)
 	case chat.Compacted:
 		t.usage = t.usage.Plus(b.Usage)
 		t.compacting, t.context = false, 0
-		return []news{remark{text: "the conversation so far was summed up to make room"}}
+		return []news{remark{text: "the conversation so far was summarized to make room"}}
 	case chat.Rolled:
 		t.context = 0
 		return []news{remark{text: olderLeft(b)}}
@@ -136,9 +136,9 @@ func (t *presenter) event(e chat.Event) []news {
 
 func olderLeft(b chat.Rolled) string {
 	if b.Because == "" {
-		return "older messages left the window"
+		return "older messages are outside the window"
 	}
-	return "older messages left the window (" + b.Because + ")"
+	return "older messages are outside the window (" + b.Because + ")"
 }
 
 func (t *presenter) wait(seq int64, h heard) {
@@ -367,7 +367,7 @@ func (t *presenter) doing() (what string, since time.Time) {
 	case len(t.calls) > 0:
 		return "→ " + t.calls[0].label, t.calls[0].since
 	case t.compacting:
-		return "summing up the conversation", t.since
+		return "summarizing the conversation", t.since
 	case t.now().Before(t.retryUntil):
 		return "waiting before the next attempt", t.since
 	case t.thinking:

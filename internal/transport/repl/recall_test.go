@@ -47,7 +47,7 @@ func TestChatTellsWhoeverLooksAway(t *testing.T) {
 	s.put(says(1, 1, "", edit.Call))
 	s.f.asks(edit)
 	s.show()
-	title("waits for you · chorus · repo")
+	title("waiting for you · chorus · repo")
 	if s.rang != 0 {
 		t.Errorf("it rang %d times for somebody who types", s.rang)
 	}

@@ -127,7 +127,7 @@ func clip(line string, width int) string {
 // unfold prints the last result in full that was not, and with the next call the one before it.
 func (w *window) unfold() {
 	if len(w.folded) == 0 {
-		w.flash = "there is nothing more to show"
+		w.flash = "nothing more to show"
 		return
 	}
 	f := w.folded[len(w.folded)-1]

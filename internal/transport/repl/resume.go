@@ -27,7 +27,7 @@ func Others(list []Listed) string {
 	for _, l := range list {
 		fmt.Fprintf(&out, "%s  %s  %s\n", l.ID, l.Active.Local().Format("2006-01-02 15:04"), text.Clip(strings.Join(strings.Fields(l.Title), " "), 60))
 	}
-	return out.String() + "go on with one: /resume ID"
+	return out.String() + "continue one with /resume ID"
 }
 
 // ResumeChoices are the sessions that can be chosen behind /resume: those whose id begins so, or whose title has it in it.

@@ -143,7 +143,7 @@ func (f *follower) follow(ctx context.Context, items <-chan watched, aim target)
 				return ExitInterrupted, nil
 			}
 		case <-f.leaving:
-			f.printer.note(theme.Faint, "• ", "left; the prompt still waits for its turn")
+			f.printer.note(theme.Faint, "• ", "left; the prompt is still waiting")
 			f.left = true
 			return ExitInterrupted, nil
 		case <-ctx.Done():
@@ -162,7 +162,7 @@ func (f *follower) take(ctx context.Context, w watched, ok bool) (exit int, done
 	case !ok && ctx.Err() != nil:
 		return ExitInterrupted, true, nil
 	case !ok:
-		return ExitFailed, true, errors.New("the conversation ended without a word")
+		return ExitFailed, true, errors.New("the conversation ended unexpectedly")
 	case w.err != nil && ctx.Err() != nil:
 		return ExitInterrupted, true, nil
 	case w.err != nil:
@@ -332,7 +332,7 @@ const newsTime = 2 * time.Second
 
 // stop ends the run that is followed.
 func (f *follower) stop(ctx context.Context) {
-	f.printer.note(theme.Faint, "• ", "stopping; once more leaves at once")
+	f.printer.note(theme.Faint, "• ", "stopping; press again to leave at once")
 	if err := f.s.Abort(ctx, false); err != nil {
 		f.printer.fail(theme.Bad, "✗ ", "could not stop it: "+err.Error())
 	}

@@ -73,7 +73,7 @@ func (w *window) searchLines() []string {
 	query := markdown.Truncate(s.query.value(), max(w.inputWidth()-len(searchMark), 4))
 	out := []string{w.look.Paint(theme.Accent, searchMark) + query}
 	if len(s.hits) == 0 {
-		return append(out, w.look.Paint(theme.Faint, "  nothing that was typed before has it in it"))
+		return append(out, w.look.Paint(theme.Faint, "  no earlier input matches"))
 	}
 	rows := markdown.Wrap(s.hits[s.at], w.inputWidth())
 	if limit := max(w.tallest()/2-1, 1); len(rows) > limit {

@@ -75,7 +75,7 @@ type Resume struct {
 	Theme string // the one that they had; "": the one that it began with
 }
 
-func (r *Resume) Error() string { return "go on with session " + r.ID }
+func (r *Resume) Error() string { return "continue with session " + r.ID }
 
 // Receipt is what became of a prompt.
 type Receipt struct {

@@ -111,8 +111,8 @@ func TestWhatIsGoingOn(t *testing.T) {
 		want string
 	}{
 		{chat.RunStarted{Run: "r1"}, "waiting for the model"},
-		{chat.Asked{Step: 1, Attempt: 1, Purpose: chat.ForCompaction}, "summing up the conversation"},
-		{delta(1, 1, 0, "a summary"), "summing up the conversation"},
+		{chat.Asked{Step: 1, Attempt: 1, Purpose: chat.ForCompaction}, "summarizing the conversation"},
+		{delta(1, 1, 0, "a summary"), "summarizing the conversation"},
 		{chat.Compacted{Step: 1, Attempt: 1}, "waiting for the model"},
 		{asking(2, 1), "waiting for the model"},
 		{chat.Delta{Run: "r1", Step: 2, Attempt: 1, What: chat.DeltaThinking, Text: "hm"}, "thinking"},

@@ -106,17 +106,17 @@ func (w *window) sample() string {
 // setTheme changes the theme and has it kept.
 func (w *window) setTheme(name string) tea.Cmd {
 	if !slices.Contains(theme.Names(), name) {
-		w.say(theme.Warn, "• ", fmt.Sprintf("there is no theme %s; there are %s", name, strings.Join(theme.Names(), ", ")))
+		w.say(theme.Warn, "• ", fmt.Sprintf("there is no theme %s; choose one of %s", name, strings.Join(theme.Names(), ", ")))
 		return nil
 	}
 	w.themes.name, w.themes.seen = name, ""
 	w.paint(name)
 	return tea.Batch(w.askBackground(), func() tea.Msg {
 		if w.themes.keep == nil {
-			return themeMsg{name, "until you leave; `theme` in the configuration of this machine keeps one"}
+			return themeMsg{name, "until you leave; set `theme` in this machine's configuration to keep it"}
 		}
 		if err := w.themes.keep(w.ctx, name); err != nil {
-			return themeMsg{name, "until you leave; it could not be kept: " + err.Error()}
+			return themeMsg{name, "until you leave; it could not be saved: " + err.Error()}
 		}
 		return themeMsg{name, "from now on"}
 	})

@@ -45,7 +45,7 @@ func (w *window) title() string {
 	case w.leaving:
 		return ""
 	case w.card != nil:
-		state = "waits for you"
+		state = "waiting for you"
 	case w.presenter.run != "":
 		state = "works"
 	}
@@ -189,13 +189,13 @@ func (w *window) approval() []string {
 	case w.note != nil && approval.IsQuestion(w.card.Actions):
 		keys = "your answer: Enter sends it, Esc goes back"
 	case w.note != nil:
-		keys = "why not? Enter sends the no, Esc goes back"
+		keys = "why not? Enter denies, Esc goes back"
 	case w.answering && approval.IsQuestion(w.card.Actions):
-		keys = "r answer · y yes to what is suggested · n decline · Tab to type"
+		keys = "r answer · y accept the suggestion · n decline · Tab to type"
 	case w.answering && w.offer != nil && w.offer == w.offered: // not before what they choose from can be read
 		keys = w.offerKeys()
 	case !w.answering:
-		keys = "an approval waits: Tab to answer it"
+		keys = "an approval is pending: Tab to answer it"
 	}
 	return []string{w.look.Paint(theme.Warn, "└ "+markdown.Truncate(keys, w.room()-2))}
 }

@@ -153,7 +153,7 @@ func (w *window) greeting(stops string) []string {
 }
 
 // pickWords stand above the choice of a session, in place of the greeting.
-const pickWords = "Choose a session: the arrows and Enter, or type a part of its title. Esc begins a new one."
+const pickWords = "Choose a session with the arrows and Enter, or type part of its title. Esc starts a new one."
 
 // greet prints the greeting where no other session was chosen after all.
 func (w *window) greet() {
@@ -208,7 +208,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmds = append(cmds, w.take(msg.item))
 	case lostMsg:
 		if !w.lost {
-			w.say(theme.Bad, "✗ ", "the conversation cannot be followed: "+msg.err.Error()+"; trying again")
+			w.say(theme.Bad, "✗ ", "the conversation cannot be read: "+msg.err.Error()+"; trying again")
 		}
 		w.lost = true
 	case tickMsg:

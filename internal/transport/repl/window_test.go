@@ -288,11 +288,11 @@ func TestChatChoicesComeAfterWhatTheyChooseFrom(t *testing.T) {
 	s.wants("window", s.live(), "y yes")
 	s.w.print = func(lines []string) tea.Cmd { s.above = append(s.above, lines...); return nil }
 	s.typing("a")
-	if live := s.live(); strings.Contains(live, "keep for good") || !strings.Contains(live, "y yes") {
+	if live := s.live(); strings.Contains(live, "keep always") || !strings.Contains(live, "y yes") {
 		t.Errorf("too early:\n%s", live)
 	}
 	s.msg(printedMsg{})
-	s.wants("window", s.live(), "keep for good · s this session")
+	s.wants("window", s.live(), "keep always · s this session")
 }
 
 func TestChatQuestionDoesNotTakeWhatIsTyped(t *testing.T) {
@@ -310,7 +310,7 @@ func TestChatQuestionDoesNotTakeWhatIsTyped(t *testing.T) {
 	if s.f.logged() != "" || s.w.input.value() != "no wayy!" {
 		t.Errorf("calls %q, input %q", s.f.logged(), s.w.input.value())
 	}
-	s.wants("window", s.live(), "an approval waits: Tab to answer it")
+	s.wants("window", s.live(), "an approval is pending: Tab to answer it")
 	s.typing("<tab>y")
 	s.wants("calls", s.f.logged(), `answer a1 true`)
 }
@@ -323,7 +323,7 @@ func TestChatQuestionTakesTheKeysWhenHandsAreOff(t *testing.T) {
 	s.typing("/stats<enter>")
 	s.f.asks(edit)
 	s.show()
-	s.wants("window", s.live(), "an approval waits")
+	s.wants("window", s.live(), "an approval is pending")
 	s.clock = s.clock.Add(time.Second)
 	s.msg(tickMsg{})
 	s.wants("window", s.live(), "y yes")
@@ -429,7 +429,7 @@ func TestChatTrouble(t *testing.T) {
 	s.wants("printed", s.printed(), "could not send it: disk full")
 	s.msg(lostMsg{errors.New("no route")})
 	s.msg(lostMsg{errors.New("no route")})
-	if n := strings.Count(strings.ReplaceAll(s.printed(), "\n  ", " "), "cannot be followed: no route"); n != 1 {
+	if n := strings.Count(strings.ReplaceAll(s.printed(), "\n  ", " "), "cannot be read: no route"); n != 1 {
 		t.Errorf("said %d times:\n%s", n, s.printed())
 	}
 	s.f.failSend = nil

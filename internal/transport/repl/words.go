@@ -19,7 +19,7 @@ var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧"
 // cost nothing.
 const tick = 100 * time.Millisecond
 
-const voidWords = "what was written above is void; it begins anew"
+const voidWords = "discard the text above; the answer starts over"
 
 // flow sets prose and actions apart by one blank line where they meet.
 type flow struct{ last texture }

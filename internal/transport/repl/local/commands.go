@@ -88,7 +88,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("sandbox", info.Sandbox)
 	line("mode", cmp.Or(info.Mode, "none"))
 	if s.Choice.Snapshot().Yes {
-		line("approvals", "everything that is asked for is approved")
+		line("approvals", "every request is approved")
 	}
 	if !s.fresh {
 		row, err := s.app.DB.Thread(ctx, s.thread)
@@ -116,7 +116,7 @@ func (s *Session) prompts(ctx context.Context) (string, error) {
 		lines = append(lines, strings.TrimSuffix(p.String()+": "+p.About, ": "))
 	}
 	if len(lines) == 0 {
-		return "there are none; they come with MCP servers, which start with the first message", nil
+		return "there are no prompts; MCP servers provide them, and they start with the first message", nil
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -129,7 +129,7 @@ func (s *Session) diff(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s is not in a git repository", s.dir)
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
-		return "", fmt.Errorf("look at what has changed: %s", line)
+		return "", fmt.Errorf("show what has changed: %s", line)
 	case out == "":
 		return "nothing has changed", nil
 	}
@@ -217,7 +217,7 @@ func (s *Session) approveAll() string {
 	on := false
 	s.Choice.Set(func(c *overrides.Values) { c.Yes = !c.Yes; on = c.Yes })
 	if on {
-		return "everything that is asked for is approved from now on; what a rule denies stays denied"
+		return "every request is approved from now on; what a rule denies stays denied"
 	}
 	return "you will be asked again"
 }
@@ -256,7 +256,7 @@ func (s *Session) Says(_ context.Context, line string) bool {
 // skills lists those that can be called.
 func (s *Session) skills(name string) (string, error) {
 	if name != "" {
-		return "", fmt.Errorf("there is no skill %s here that is on; /skill lists them, chorus skill list also those that wait for your approval", name)
+		return "", fmt.Errorf("skill %s is not on here; /skill lists those that are, chorus skill list also those that need your approval", name)
 	}
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
 	if err != nil {
@@ -280,7 +280,7 @@ func (s *Session) clear(ctx context.Context) (string, error) {
 	n, err := s.engine.Clear(ctx, s.thread, s.app.Me().String())
 	switch {
 	case errors.Is(err, engine.ErrBusy):
-		return "", errors.New("a run is on; /stop it first")
+		return "", errors.New("a run is active; /stop it first")
 	case err != nil:
 		return "", err
 	}
@@ -315,9 +315,9 @@ func (s *Session) resume(ctx context.Context, name string) (string, error) {
 	case err != nil:
 		return "", err
 	case row.ID == s.thread:
-		return "you are in it", nil
+		return "you are already in this session", nil
 	case row.ID.Transport() != "cli":
-		return "", fmt.Errorf("%s is no terminal session", row.ID)
+		return "", fmt.Errorf("%s is not a terminal session", row.ID)
 	}
 	return "", &repl.Resume{ID: row.ID.Thread()}
 }
@@ -337,7 +337,7 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 		fmt.Fprintf(&b, "%-28s %9s  %s, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), text.Count(int(sum.Calls), "call"),
 			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead)
 	}
-	fmt.Fprintf(&b, "%-28s %9s", "together", Dollars(total))
+	fmt.Fprintf(&b, "%-28s %9s", "total", Dollars(total))
 	return b.String(), nil
 }
 

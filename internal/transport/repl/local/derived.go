@@ -69,7 +69,7 @@ func (s *Session) derived(ctx context.Context, line string) (string, bool, error
 	}
 	answer, ok := operations.set.Line(ctx, platform.Invocation{Allowed: platform.Allowed{Write: true}}, line)
 	if answer.Say != "" {
-		return "", true, errors.New("say it as it is: " + answer.Say)
+		return "", true, errors.New("type it as a message: " + answer.Say)
 	}
 	return answer.Text, ok, nil
 }

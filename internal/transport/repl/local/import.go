@@ -36,7 +36,7 @@ func (sessions *Sessions) ImportLCA(ctx context.Context, path string, o runsetup
 	}
 	lines := log.Lines()
 	if len(lines) == 0 {
-		return Import{}, fmt.Errorf("import %s: there are no messages in it; is it a session log?", path)
+		return Import{}, fmt.Errorf("import %s: it contains no messages; is it a session log?", path)
 	}
 	if o.Dir == "" && runsetup.IsDir(log.Start.RepoRoot) {
 		o.Dir = log.Start.RepoRoot

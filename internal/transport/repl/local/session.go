@@ -120,7 +120,7 @@ func (s *Session) trim(ctx context.Context, mode string) error {
 	}
 	err := s.engine.Trim(ctx, s.thread, n)
 	if errors.Is(err, engine.ErrBusy) {
-		return fmt.Errorf("session %s still has a run that was cut off; go on with it first, without --resume-mode", s.ID())
+		return fmt.Errorf("session %s still has an interrupted run; continue it first, without --resume-mode", s.ID())
 	}
 	if err == nil {
 		row, rerr := s.app.DB.Thread(ctx, s.thread)
@@ -185,7 +185,7 @@ func (s *Session) find(ctx context.Context, o runsetup.SessionOptions) ([]chat.L
 // adopt goes on with a thread of the journal.
 func (s *Session) adopt(ctx context.Context, row journal.Thread, o runsetup.SessionOptions) error {
 	if row.ID.Transport() != "cli" {
-		return fmt.Errorf("%s is no terminal session", row.ID)
+		return fmt.Errorf("%s is not a terminal session", row.ID)
 	}
 	s.thread, s.Start = row.ID, row.Next-1
 	if row.Dir != "" {

@@ -19,9 +19,9 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.yes = !s.yes; s.yes {
-			return "everything that is asked for is approved while this terminal is open; what a rule denies stays denied", nil
+			return "every request is approved while this terminal is open; what a rule denies stays denied", nil
 		}
-		return "you are asked again", nil
+		return "you will be asked again", nil
 	case "/resume":
 		return s.resume(ctx, strings.TrimSpace(rest))
 	}
@@ -32,7 +32,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case answer.Confirm != "":
 		return answer.Text + "\n" + slash.WriteAgain, nil
 	case answer.Said:
-		return "said to the agent", nil
+		return "sent to the agent", nil
 	}
 	_, err = s.refresh(ctx) // the status line shows the model and the mode
 	return repl.PlainBlock(answer.Text), err
@@ -99,9 +99,9 @@ func (s *Session) resume(ctx context.Context, name string) (string, error) {
 	case name == "":
 		return repl.Others(list[:min(len(list), maxListed)]), nil
 	case len(list) == 0:
-		return "", fmt.Errorf("there is no other session %q among the last ones; /resume lists them", name)
+		return "", fmt.Errorf("there is no other recent session %q; /resume lists them", name)
 	case len(list) > 1:
-		return "", fmt.Errorf("%d sessions begin with %q; give more of the id", len(list), name)
+		return "", fmt.Errorf("%d sessions start with %q; type more of the id", len(list), name)
 	}
 	return "", &repl.Resume{ID: list[0].ID}
 }

@@ -305,7 +305,7 @@ func (s *Session) find(ctx context.Context, id string) (operations.Approval, err
 			}
 		}
 	}
-	return operations.Approval{}, fmt.Errorf("the server knows no approval %s", id)
+	return operations.Approval{}, fmt.Errorf("the server has no approval %s", id)
 }
 
 func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, error) {
