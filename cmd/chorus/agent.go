@@ -44,7 +44,7 @@ func (c *program) agentCommand() *cobra.Command {
 	})
 }
 
-// agentFile is an agent as a script of this machine reads it: its agent.json.
+// agentFile returns an agent for scripts. On this machine that is its agent.json.
 func agentFile(v cli.View, a operations.Agent) any {
 	if v.Server == "" && a.File != nil {
 		return a.File
@@ -52,7 +52,7 @@ func agentFile(v cli.View, a operations.Agent) any {
 	return a
 }
 
-// createdAgents leaves out agents that nobody created.
+// createdAgents drops agents that nobody created.
 func createdAgents(list []operations.Agent) []operations.Agent {
 	return slices.DeleteFunc(slices.Clone(list), func(a operations.Agent) bool { return a.File == nil })
 }
@@ -68,7 +68,7 @@ func agentCreated(v cli.View, _ operations.NewAgent, a operations.Agent) error {
 }
 
 func listAgents(v cli.View, _ operations.AgentQuery, list operation.List[operations.Agent]) error {
-	if v.Server == "" { // the default agent is no choice
+	if v.Server == "" { // the default agent is always there
 		list.Items = slices.DeleteFunc(slices.Clone(list.Items), func(a operations.Agent) bool { return a.File == nil && a.Name == chat.DefaultAgent })
 	}
 	return cli.WriteTable(v, operations.ListAgents.TableOf(list), operations.ListAgents.Empty)
@@ -90,7 +90,7 @@ func showAgent(v cli.View, _ operations.AgentRef, a operations.AgentDetail) erro
 	return nil
 }
 
-// showPreview prints what a model would be shown, with the size of each part.
+// showPreview prints what the model sees of an agent, with the size of each part.
 func showPreview(v cli.View, _ operations.AgentDraft, p operations.AgentPreview) error {
 	fmt.Fprintf(v.Out, "about %d tokens before the first word: prompt %d, tools %d, notes %d\nmodel %s, permissions %s\n\n%s\n", p.Tokens.Total, p.Tokens.System, p.Tokens.Tools, p.Tokens.Notes,
 		p.Model, p.Permissions, p.System)
@@ -117,18 +117,18 @@ func showPreview(v cli.View, _ operations.AgentDraft, p operations.AgentPreview)
 	return nil
 }
 
-// warnOfFile says that agent.json is broken.
+// warnOfFile warns if agent.json is broken.
 func warnOfFile(v cli.View, a operations.AgentDetail) {
 	if a.Problem != "" {
 		fmt.Fprintf(v.Err, "chorus: %s\n", a.Problem)
 	}
 }
 
-// toolNames are the tools that agent.json names; where it cannot be seen, those that the agent has.
+// toolNames returns the tools that agent.json names, or the agent's own if the file cannot be read.
 func toolNames(v cli.View, a operations.AgentDetail) (names []string) {
 	if v.Server == "" {
 		var file struct{ Tools []string }
-		_ = json.Unmarshal(a.File, &file) // without a file there are none
+		_ = json.Unmarshal(a.File, &file) // without a file there are no names
 		return file.Tools
 	}
 	for _, t := range a.Tools {

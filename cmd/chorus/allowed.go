@@ -36,7 +36,7 @@ agents work.`,
 	return c.serverFlags(cmd)
 }
 
-// allowedOverrides are how kept rules are shown.
+// allowedOverrides defines how kept rules are displayed.
 func allowedOverrides(commands *cli.Commands) {
 	cli.Render(commands, operations.ListRules, approvalview.Rules)
 	cli.Render(commands, operations.RemoveRules, func(v cli.View, _ operations.RuleRefs, gone operation.List[operations.KeptRule]) error {
@@ -48,7 +48,7 @@ func allowedOverrides(commands *cli.Commands) {
 	cli.InvalidIsUsage(commands, operations.RemoveRules)
 }
 
-// pickRules shows what "always" would mean and lets the person pick. A number says which without being asked.
+// pickRules shows what "always" would allow and lets the person pick a rule. A nonzero number picks it without asking.
 func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, number int) ([]string, error) {
 	a, err := operations.GetApproval.Call(ctx, to, to.Caller, operations.ApprovalRef{ID: id})
 	if err != nil {
@@ -92,7 +92,7 @@ func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal)
 	return nil
 }
 
-// askNumber has the person pick; without a terminal nothing is answered.
+// askNumber lets the person pick a number. Without a terminal it answers nothing.
 func (c *program) askNumber(n int) (int, error) {
 	if !c.console.CanAsk() || c.json {
 		return 0, errors.New("nothing was answered or kept; choose a rule with --rule N")

@@ -59,7 +59,7 @@ process is gone, it continues with the next chorus chat or chorus run --session-
 	})
 }
 
-// allApprovals lets --all stand for every state.
+// allApprovals makes --all select every state.
 func allApprovals(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.ApprovalQuery, []string) error {
 	all := cmd.Flags().Bool("all", false, "include answered ones, newest first")
 	return func(_ context.Context, _ cli.Connection, in *operations.ApprovalQuery, _ []string) error {
@@ -70,7 +70,7 @@ func allApprovals(cmd *cobra.Command) func(context.Context, cli.Connection, *ope
 	}
 }
 
-// onlyPending is the approval that was named; without a name it is the only pending one.
+// onlyPending returns the named approval or, without a name, the only pending one.
 func onlyPending(ctx context.Context, to cli.Connection, id string) (string, error) {
 	if id != "" {
 		return id, nil
@@ -87,7 +87,7 @@ func onlyPending(ctx context.Context, to cli.Connection, id string) (string, err
 	return list.Items[0].ID, nil
 }
 
-// answerFlags lets a yes keep a rule.
+// answerFlags adds the flags that let an approval keep a rule.
 func (c *program) answerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.Answer, []string) error {
 	always, rule := false, 0
 	if cmd.Name() == "approve" {

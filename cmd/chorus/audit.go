@@ -40,7 +40,7 @@ changed unnoticed.`,
 	})
 }
 
-// progress tells once a second how far it is; whoever is done sooner reads nothing.
+// progress reports progress at most once a second. Fast commands print nothing.
 func progress(w io.Writer, now func() time.Time) func(done, all int64) {
 	last := now()
 	return func(done, all int64) {

@@ -68,7 +68,7 @@ func (c *program) backUp(ctx context.Context, a *app.App, name string, force boo
 	if rel, err := filepath.Rel(a.Home.Dir(), name); err == nil && filepath.IsLocal(rel) {
 		return &usage.Error{Err: fmt.Errorf("%s is inside the home; put the backup somewhere else", name)}
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*") // only its owner may read it
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".part-*") // readable by its owner only
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (c *program) backUp(ctx context.Context, a *app.App, name string, force boo
 	return err
 }
 
-// percent tells once a second how far a long copy is.
+// percent reports the progress of a long copy at most once a second.
 func (c *program) percent() func(done, all int64) {
 	last := time.Now()
 	return func(done, all int64) {
@@ -104,7 +104,7 @@ func (c *program) percent() func(done, all int64) {
 	}
 }
 
-// writeBackup writes a backup to the disk.
+// writeBackup writes a backup to a file.
 func writeBackup(ctx context.Context, f *os.File, compress bool, from backup.Source, progress func(done, all int64)) (made backup.Manifest, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var to io.Writer = f
@@ -209,8 +209,8 @@ func (c *program) restore(ctx context.Context, name string, t backup.Target, goO
 	return nil
 }
 
-// restoreToServer moves the database of a backup to the server that the home's configuration names, if it names one. Its database there must
-// be new: what others work with is never replaced. A restore that was cut off after that finds its own id there, and goes on.
+// restoreToServer moves the database of a backup to the server that the home's configuration names, if any. The database there must be
+// empty: data that others use is never replaced. If a restore was interrupted, the server already holds this backup's id, and the restore continues.
 func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 	at, err := settings.DatabaseIn(c.getenv, dir)
 	if err != nil || !at.OnServer() {
@@ -224,7 +224,7 @@ func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 	_, err = dbcopy.MoveOnce(ctx, id, file, at.Options(h), nil)
 	switch {
 	case errors.Is(err, dbcopy.ErrNotEmpty):
-		if err := backup.Finish(dir); err != nil { // nothing was cut off: it is said here what is wrong
+		if err := backup.Finish(dir); err != nil { // no restore was interrupted: report the problem here
 			return err
 		}
 		return fmt.Errorf("the files of the backup are in %s, but the database of %s is not empty and was left alone; create a new one, set databaseUrl to it, and run: chorus migrate --from sqlite:chorus.db --to URL", dir, at)
@@ -234,7 +234,7 @@ func (c *program) restoreToServer(ctx context.Context, dir, id string) error {
 	return database.RemoveFile(h.DB())
 }
 
-// openBackup opens a backup, compressed or not.
+// openBackup opens a backup, decompressing it if necessary.
 func (c *program) openBackup(name string) (io.Reader, func(), error) {
 	var raw io.Reader = c.console.In
 	closeFile := func() {}
@@ -246,7 +246,7 @@ func (c *program) openBackup(name string) (io.Reader, func(), error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		raw, closeFile = f, func() { _ = f.Close() } // it was only read
+		raw, closeFile = f, func() { _ = f.Close() } // the file was only read
 	}
 	in := bufio.NewReaderSize(raw, 1<<20)
 	if head, _ := in.Peek(2); !bytes.Equal(head, []byte{0x1f, 0x8b}) {

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/doctor/checks"
 )
 
-// announce says where the server is, who answers, how to get in and how to stop it. The first line is for programs too: it stays as it is.
+// announce prints the address, the model, how to sign in and how to stop. Programs parse the first line, so it must not change.
 func (c *program) announce(ctx context.Context, a *app.App, url, signIn string) {
 	b := banner.Banner{URL: url, Command: banner.CommandName(os.Args[0], exec.LookPath), Home: c.home, Usual: strings.HasSuffix(url, "://"+defaultAddr(c.getenv)),
 		Model: a.Service.Handler().Defaults("").Model, Log: a.Logs.File()}
@@ -26,7 +26,7 @@ func (c *program) announce(ctx context.Context, a *app.App, url, signIn string) 
 	b.Lines(c.out())
 }
 
-// missingHere is what a newcomer would miss on this machine, each with what to do.
+// missingHere lists what a newcomer lacks on this machine, and how to get it.
 func missingHere(ctx context.Context, a *app.App) []string {
 	if a.Service.Handler().Defaults("").Sandbox != "auto" {
 		return nil
@@ -39,7 +39,7 @@ func missingHere(ctx context.Context, a *app.App) []string {
 	return nil
 }
 
-// openBrowser opens a page for whoever sits at the terminal.
+// openBrowser opens a page for the person at the terminal.
 func (c *program) openBrowser(link string) {
 	if browser.Open(link, c.getenv, c.console.InTTY && c.console.OutTTY) {
 		fmt.Fprint(c.out(), "  The page opens in your browser; turn that off with --no-browser.\n\n")

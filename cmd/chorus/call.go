@@ -15,7 +15,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// maxArguments is the longest input that is read from a pipe.
+// maxArguments limits the input that is read from a pipe.
 const maxArguments = 8 << 20
 
 func (c *program) callCommand() *cobra.Command {
@@ -74,7 +74,7 @@ func callNames() (names []string) {
 	return names
 }
 
-// callJSON is an operation as a script reads it.
+// callJSON is an operation in JSON.
 type callJSON struct {
 	Name      string         `json:"name"`
 	Help      string         `json:"help"`
@@ -87,7 +87,7 @@ type argumentJSON struct {
 	Help     string `json:"help,omitempty"`
 }
 
-// listCalls shows what can be called; what must be given has a star.
+// listCalls lists the operations. A star marks required arguments.
 func (c *program) listCalls() error {
 	var list []callJSON
 	for _, name := range callNames() {

@@ -17,14 +17,13 @@ import (
 	"chorus/internal/journal"
 )
 
-// injectFaults lets CHORUS_KILL=before:N or after:N end the process, as if the power had
-// gone, right before or right after its Nth write. CHORUS_KILL=count prints the
-// number of writes instead.
-// CHORUS_CLOCK names a file that says by how much the clock is wrong.
+// injectFaults lets CHORUS_KILL=before:N or after:N end the process, as a power cut would,
+// right before or after its Nth write. CHORUS_KILL=count prints the number of writes instead.
+// CHORUS_CLOCK names a file with the error of the clock.
 func injectFaults(o *app.Options) {
 	if file := os.Getenv("CHORUS_CLOCK"); file != "" {
 		o.Now = func() time.Time {
-			text, _ := os.ReadFile(file) // none: it is right
+			text, _ := os.ReadFile(file) // without a file the clock is right
 			by, _ := time.ParseDuration(strings.TrimSpace(string(text)))
 			return time.Now().Add(by)
 		}
@@ -58,7 +57,7 @@ func (k *killer) around(write func()) {
 	}
 }
 
-// die is the hard way: no deferred call, no flush.
+// die ends the process at once: no deferred calls, no flush.
 func die() {
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	select {}

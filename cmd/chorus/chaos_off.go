@@ -4,5 +4,5 @@ package main
 
 import "chorus/internal/app"
 
-// injectFaults is where the crash tests reach in; the program that people run has none.
+// injectFaults is the hook for crash tests. In normal builds it does nothing.
 func injectFaults(*app.Options) {}

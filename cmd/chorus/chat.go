@@ -69,7 +69,7 @@ You may kill it at any time: chorus chat --session-id ID continues with every wo
 	return cmd
 }
 
-// latest chooses the session for --continue.
+// latest finds the session for --continue.
 func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOptions) (err error) {
 	if !o.Continue {
 		return nil
@@ -80,7 +80,7 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 	return err
 }
 
-// chatOptions adds what every chat of this person has: the terminal, the editor, and what was typed before, in this place and elsewhere.
+// chatOptions adds what every chat needs: the terminal, the editor, and earlier input, from this place and elsewhere.
 func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions {
 	o.Console = c.console
 	o.Editor, o.Clipboard = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")), clipboard.Image
@@ -94,7 +94,7 @@ func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions
 	return o
 }
 
-// again chats, and goes on with another session when the person wants that.
+// again runs chats, switching to another session whenever the person asks for one.
 func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
 	for {
 		err := chat(prompt)
@@ -109,7 +109,7 @@ func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(pro
 	}
 }
 
-// checkChoice says when there is nothing to choose with, or from.
+// checkChoice reports why --resume cannot offer a choice here.
 func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
 	switch {
 	case c.remote():
@@ -144,7 +144,7 @@ func (c *program) chatOnce(ctx context.Context, a *app.App, o runsetup.SessionOp
 	return exitWith(code)
 }
 
-// firstHint is for somebody who talks to the offline guide and has said nothing yet; "" for others.
+// firstHint is for somebody who talks to the offline guide and has not said anything yet; otherwise it is "".
 func firstHint(info repl.Info, start int64) string {
 	if info.Model != provider.Offline || start > 0 {
 		return ""

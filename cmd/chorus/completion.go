@@ -45,7 +45,7 @@ The folder must exist (mkdir -p). Start a new shell to use the completions.`,
 	}
 }
 
-// bashAlone has the script work where the package bash-completion, whose functions it calls, is not installed.
+// bashAlone makes the script work without the package bash-completion, whose functions it calls.
 func bashAlone(script string) string {
 	const words = `_get_comp_words_by_ref "$@" cur prev words cword`
 	return strings.Replace(script, "    "+words+"\n", `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
@@ -62,7 +62,7 @@ func (c *program) manCommand() *cobra.Command {
 		Long:    "Prints a manual page of all commands, in man format. `make install` installs it with the program.",
 		Example: "  chorus man > ~/.local/share/man/man1/chorus.1",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group whole
+			root := (&program{console: c.console, getenv: c.getenv}).root() // with every group complete
 			_, err := fmt.Fprint(c.console.Out, manpage.Of(root, version, helptext.Example))
 			return err
 		},

@@ -35,7 +35,7 @@ func (c *program) configCommand() *cobra.Command {
 	return cmd
 }
 
-// problemJSON is a problem as a script reads it.
+// problemJSON is a configuration problem in JSON.
 type problemJSON struct {
 	Severity string `json:"severity"` // error or warning
 	File     string `json:"file,omitempty"`
@@ -156,7 +156,7 @@ read them; --pin and --parent-pin try a message from a file instead.`,
 	return cmd
 }
 
-// hasDatabase reports whether a home has a database: a file that is there, or a server's.
+// hasDatabase reports whether a home has a database: an existing file, or one on a server.
 func (c *program) hasDatabase(dir string) bool {
 	at, err := settings.DatabaseIn(c.getenv, dir)
 	if err != nil || at.OnServer() {
@@ -166,8 +166,8 @@ func (c *program) hasDatabase(dir string) bool {
 	return err == nil
 }
 
-// storedPins is what the server last read in a channel. Without a home, or a server that was
-// ever there, nothing is known.
+// storedPins returns the pins that the server last read in a channel. It returns nothing without a home, or if no server ever read
+// the channel.
 func (c *program) storedPins(ctx context.Context, bot, guild, channel string) []config.Pin {
 	var list []config.Pin
 	known := false

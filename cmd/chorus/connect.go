@@ -19,13 +19,13 @@ import (
 	"chorus/internal/usage"
 )
 
-// serverOptions say on which server operations are carried out, if not on this machine's own home.
+// serverOptions name the server that carries out operations, if it is not the local home.
 type serverOptions struct {
 	url       string
 	tokenFile string
 }
 
-// serverFlags lets a command, and those below it, speak to a server.
+// serverFlags adds the flags for a server to a command and its subcommands.
 func (c *program) serverFlags(cmd *cobra.Command) *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringVar(&c.server.url, "server", "", "use this server instead of the local home, for example http://127.0.0.1:8420")
@@ -33,16 +33,16 @@ func (c *program) serverFlags(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// remote reports whether operations are carried out on a server.
+// remote reports whether a server carries out the operations.
 func (c *program) remote() bool { return c.server.url != "" }
 
-// group hangs the operations of a group below its command. Only the group that is run is made: others would
-// cost every start some time.
+// group adds the operations of a group to its command. It builds only the group that runs, because building all of them
+// slows down every start.
 func (c *program) group(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
 	return c.addOperations(c.serverFlags(cmd), override)
 }
 
-// addOperations is group for a command of which only some subcommands can speak to a server.
+// addOperations is like group, for a command where only some subcommands can use a server.
 func (c *program) addOperations(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
 	if c.wanted != nil && !c.wanted(cmd.Name()) {
 		return cmd
@@ -57,7 +57,7 @@ func (c *program) commands() *cli.Commands {
 		Groups: operations.Groups(), Prefixes: []string{"session", "approval"}, Width: c.width, Flags: func(cmd *cobra.Command) { c.serverFlags(cmd) }})
 }
 
-// connect opens the home, or the server that was named.
+// connect opens the local home, or the server that was named.
 func (c *program) connect(ctx context.Context) (cli.Connection, error) {
 	if c.remote() {
 		at, err := c.dial()
@@ -73,7 +73,7 @@ func (c *program) connect(ctx context.Context) (cli.Connection, error) {
 	return cli.Connection{Executor: a.Service.GuestOperations(), Caller: a.Service.LocalCaller(), Close: a.Close}, nil
 }
 
-// execute does something with the home, or with the server that was named.
+// execute runs do on the local home, or on the server that was named.
 func (c *program) execute(ctx context.Context, do func(to cli.Connection) error) error {
 	to, err := c.connect(ctx)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *program) execute(ctx context.Context, do func(to cli.Connection) error)
 	return errors.Join(do(to), to.Close())
 }
 
-// dial makes the client of the server that was named. Nothing is sent yet.
+// dial creates the client of the server that was named. It sends nothing.
 func (c *program) dial() (*client.Client, error) {
 	url, err := client.ParseURL(c.server.url)
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *program) dial() (*client.Client, error) {
 	return made, nil
 }
 
-// token finds what opens the server. The home's own is only for servers of this machine.
+// token finds the token for the server. The home's own is only used for servers on this machine.
 func (c *program) token(here bool) (string, error) {
 	file := c.server.tokenFile
 	switch {
@@ -122,7 +122,7 @@ func (c *program) token(here bool) (string, error) {
 	default:
 		data, err := os.ReadFile(filepath.Join(c.homeDir(), "token"))
 		if errors.Is(err, fs.ErrNotExist) {
-			return "", nil // the server says what is missing
+			return "", nil // the server reports what is missing
 		}
 		return strings.TrimSpace(string(data)), err
 	}
@@ -133,7 +133,7 @@ func (c *program) token(here bool) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// homeDir is where the home lies, opened or not.
+// homeDir is the path of the home, opened or not.
 func (c *program) homeDir() string {
 	for _, dir := range []string{c.home, c.getenv("CHORUS_HOME")} {
 		if dir != "" {
@@ -143,7 +143,7 @@ func (c *program) homeDir() string {
 	return filepath.Join(c.getenv("HOME"), ".chorus")
 }
 
-// wrongUse makes an invalid input a mistake in the command line.
+// wrongUse turns an invalid input into a command line error.
 func wrongUse(err error) error {
 	if err != nil && operation.KindOf(err) == operation.Invalid {
 		return &usage.Error{Err: err}

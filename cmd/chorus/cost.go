@@ -29,7 +29,7 @@ func (c *program) costCommand() *cobra.Command {
 	return c.serverFlags(commands.Command(operations.GetCosts))
 }
 
-// checkGroup says what costs can be grouped by.
+// checkGroup checks that costs can be grouped by the given key.
 func checkGroup(by string) error {
 	f, _ := operations.GetCosts.Field("by")
 	if slices.Contains(f.Enum, by) {

@@ -19,7 +19,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// docsAddr is beside the server's own.
+// docsAddr uses the port next to the server's.
 const docsAddr = "127.0.0.1:8421"
 
 func (c *program) docsCommand() *cobra.Command {
@@ -72,7 +72,7 @@ without JavaScript. With the name of a page it prints that page; --search search
 	return cmd
 }
 
-// page is a page of the guides, or what a search found in it, as a script reads it.
+// page is a page of the guides, or a search result in one, in JSON.
 type page struct {
 	Name    string `json:"name"`
 	Title   string `json:"title"`
@@ -94,7 +94,7 @@ func pageNames() []string {
 	return names
 }
 
-// showPage shows a page here.
+// showPage prints a page.
 func (c *program) showPage(site *docsite.Site, name string) error {
 	p := site.Find(name)
 	if p == nil {
@@ -146,7 +146,7 @@ func (c *program) searchPages(site *docsite.Site, words string) error {
 	return nil
 }
 
-// serveDocs serves the site until it is told to stop.
+// serveDocs serves the site until interrupted.
 func (c *program) serveDocs(ctx context.Context, site *docsite.Site, addr string, noBrowser bool) error {
 	ctx, stop := twoSignals(ctx, c, "")
 	defer stop()

@@ -54,6 +54,6 @@ Exits with 1 if something is broken; warnings and notes are only shown.`,
 	cmd.Flags().BoolVar(&e.Thorough, "thorough", false, "read all of a big database, a long audit log, and every attachment")
 	cmd.Flags().BoolVar(&fix, "fix", false, "fix what can be fixed safely: repair a lost, damaged or older database, make the home private, remove unused bytes")
 	cmd.Flags().BoolVar(&fix, "mend", false, "")
-	_ = cmd.Flags().MarkHidden("mend") // as it was called before
+	_ = cmd.Flags().MarkHidden("mend") // the flag's former name
 	return cmd
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// arrange puts the commands below headings, the first ones for a newcomer first.
+// arrange groups the commands under headings, with those for newcomers first.
 func arrange(root *cobra.Command) {
 	for i, part := range []struct{ title, names string }{
 		{"Start here", "chat run serve init sample docs doctor"},

@@ -95,7 +95,7 @@ func importFlags(cmd *cobra.Command, folder *string, o *config.ImportOptions) {
 	cmd.Flags().BoolVar(&o.Force, "force", false, "overwrite existing files that differ")
 }
 
-// showTaken prints what an import did, or would do.
+// showTaken prints what an import did or would do.
 func (c *program) showTaken(taken []config.Taken, dry bool) error {
 	if c.json {
 		return c.printJSON(nonNil(taken))
@@ -142,7 +142,7 @@ messages are read from Discord again. Existing files that differ are only overwr
 	return cmd
 }
 
-// importTools takes the tool files over; without any, the home is not even opened.
+// importTools imports the tool files. Without any it does not open the home.
 func (c *program) importTools(ctx context.Context, dir string, dry bool) ([]config.Taken, error) {
 	channels, rows, err := local.ToolFiles(dir)
 	if err != nil || len(channels) == 0 {

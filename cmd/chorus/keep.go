@@ -14,7 +14,7 @@ import (
 	"chorus/internal/sandbox/keep"
 )
 
-// keepCommand is what the server starts for each process that agents leave running. People do not type it.
+// keepCommand supervises a process that an agent left running. The server starts it; people do not type it.
 func (c *program) keepCommand() *cobra.Command {
 	return &cobra.Command{Use: keep.Arg + " DIR", Short: "Supervise a background process", Hidden: true, Args: exactly(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -22,8 +22,8 @@ func (c *program) keepCommand() *cobra.Command {
 		}}
 }
 
-// judgeAlone judges the programs of a process while no server does. The home is opened for each: that is rare, because a program
-// that was allowed is not asked about again, and a keeper should hold nothing open for days.
+// judgeAlone judges the programs of a process when no server does. It opens the home for each judgement. That is rare, because an
+// allowed program is not judged again, and a supervisor should not hold anything open for days.
 func (c *program) judgeAlone(dir string) keep.Own {
 	var one sync.Mutex
 	return func(ctx context.Context, program sandbox.Exec) (ok bool, refused error) {
@@ -31,7 +31,7 @@ func (c *program) judgeAlone(dir string) keep.Own {
 		defer one.Unlock()
 		a, err := app.Open(ctx, app.Options{Env: c.getenv, Home: filepath.Dir(filepath.Dir(dir)), Version: version})
 		if err != nil {
-			return false, nil // a newer server has changed what it keeps; it will connect
+			return false, nil // a newer server changed the stored format; it will connect
 		}
 		refused, err = a.JudgeAlone(ctx, filepath.Base(dir), program)
 		return errors.Join(err, a.Close()) == nil, refused

@@ -1,5 +1,5 @@
-// Command chorus puts AI agents where people talk. This package only reads the
-// command line and hands over; one file a subcommand.
+// Command chorus puts AI agents where people talk. This package only parses the
+// command line, with one file per subcommand.
 package main
 
 import (
@@ -35,22 +35,22 @@ import (
 
 func main() {
 	isolate.InsideSandbox(os.Args[1:])       // a sandbox may start us as its process 1
-	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs it
-		_ = process.KeepPrivate() // where it is not possible everything else still works
+	if os.Getenv("CHORUS_TRACEABLE") == "" { // a debugger needs access
+		_ = process.KeepPrivate() // everything else works without it
 	}
 	setHeapGrowth(300, 110)
 	os.Exit(Main(os.Args[1:]))
 }
 
-// setHeapGrowth says by how many per cent the heap may grow before it is collected, unless somebody else has. Starting takes a few megabytes, most
-// of which are garbage afterwards: the first collection may come late, when a run has begun, and in a short command never. From it on the
+// setHeapGrowth sets by how many percent the heap may grow before a collection, unless somebody else has set it. Starting allocates a few
+// megabytes, mostly garbage. So the first collection may come late, after a run has started, and never in a short command. From then on the
 // heap is kept small.
 func setHeapGrowth(first, later int) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
 	debug.SetGCPercent(first)
-	gone := new(struct{ _ *int }) // with a pointer: those without share their memory with others
+	gone := new(struct{ _ *int }) // has a pointer, because values without pointers share their memory block with others
 	runtime.AddCleanup(gone, func(percent int) { debug.SetGCPercent(percent) }, later)
 }
 
@@ -60,23 +60,23 @@ func Main(args []string) int {
 	return c.run(args)
 }
 
-// program is what the subcommands share.
+// program is the state that the subcommands share.
 type program struct {
 	console repl.Console
 	getenv  func(string) string
 	home    string
 	json    bool
 	exit    int
-	begun   bool // the command line was understood
+	begun   bool // the command line was parsed
 	theme   string
-	themed  bool // the console has the theme that was chosen
+	themed  bool // the console has the chosen theme
 	server  serverOptions
-	notices notice.Board            // what a terminal on a server should know of the connection
-	wanted  func(group string) bool // which groups are made whole; nil: all
-	sweep   time.Duration           // between looks at what other processes did; 0: as the engine likes it. Stories make it long
+	notices notice.Board            // remarks about the connection for a terminal on a server
+	wanted  func(group string) bool // which groups to build in full; nil: all
+	sweep   time.Duration           // between checks for work of other processes; 0: the engine's default. Stories make it long
 }
 
-// exitError carries an exit code; what there was to say has been said.
+// exitError is an exit code whose message was already printed.
 type exitError int
 
 func (e exitError) Error() string { return fmt.Sprintf("exit %d", int(e)) }
@@ -103,7 +103,7 @@ func (c *program) run(args []string) int {
 	var mistake *usage.Error
 	var word string
 	if err != nil && !c.begun && !errors.As(err, &mistake) {
-		if _, no := fmt.Sscanf(err.Error(), "unknown command %q", &word); no == nil { // the library's words
+		if _, no := fmt.Sscanf(err.Error(), "unknown command %q", &word); no == nil { // the library's wording
 			err = cli.UnknownCommand(root, word)
 		}
 	}
@@ -121,7 +121,7 @@ func (c *program) run(args []string) int {
 	}
 }
 
-// wantsJSON reports whether a command line asks for JSON; it need not be one that was understood.
+// wantsJSON reports whether a command line asks for JSON, even if it could not be parsed.
 func wantsJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -129,13 +129,13 @@ func wantsJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// failure is an error as a script reads it: the last line on standard error.
+// failure is an error in JSON, the last line on standard error.
 type failure struct {
 	Error string         `json:"error"`
 	Kind  operation.Kind `json:"kind"`
 }
 
-// complain says why a command failed.
+// complain prints why a command failed.
 func (c *program) complain(err error, kind operation.Kind, asJSON bool) {
 	words := cli.Hint(operations.All().Words(operation.InCLI, err.Error()))
 	if !asJSON {
@@ -144,10 +144,10 @@ func (c *program) complain(err error, kind operation.Kind, asJSON bool) {
 	}
 	enc := json.NewEncoder(c.console.Err)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(failure{markdown.Clean(words), kind}) // nobody is left to be told
+	_ = enc.Encode(failure{markdown.Clean(words), kind}) // nobody is left to report an error to
 }
 
-// warn says something on standard error, broken between words where a terminal is too narrow.
+// warn prints a warning on standard error, wrapped between words if the terminal is too narrow.
 func (c *program) warn(words string) {
 	words = "chorus: " + markdown.Clean(words)
 	if c.console.ErrTTY {
@@ -156,8 +156,8 @@ func (c *program) warn(words string) {
 	fmt.Fprintln(c.console.Err, words)
 }
 
-// fitted breaks lines between words so that they fit. What is indented, as a list or an example, stays so; a word is never broken, since it may be
-// an address.
+// fitted wraps lines between words. Indented lines, as in a list or an example, keep their indentation. A word is never broken, because it
+// may be an address.
 func fitted(words string, width int) string {
 	lines := strings.Split(words, "\n")
 	for i, line := range lines {
@@ -216,7 +216,7 @@ func (c *program) open(ctx context.Context) (*app.App, error) {
 	return a, err
 }
 
-// with opens the home, does something and closes it.
+// with opens the home, calls do and closes the home.
 func (c *program) with(ctx context.Context, do func(*app.App) error) error {
 	if c.remote() {
 		return &usage.Error{Err: errors.New("this works only on this machine's home; leave out --server, or run it on the server's machine")}
@@ -228,8 +228,8 @@ func (c *program) with(ctx context.Context, do func(*app.App) error) error {
 	return errors.Join(do(a), a.Close())
 }
 
-// out is where commands print. What others wrote (titles, messages, names of files) is among
-// it, so nothing in it steers a terminal.
+// out is where commands print. It contains text of others (titles, messages, file names),
+// so control sequences are removed.
 func (c *program) out() io.Writer {
 	if !c.console.OutTTY {
 		return c.console.Out
@@ -237,7 +237,7 @@ func (c *program) out() io.Writer {
 	return markdown.NewCleaner(c.console.Out, false)
 }
 
-// width is that of the terminal that commands print on; 0: they print somewhere else.
+// width is the width of the terminal that commands print on; 0: not a terminal.
 func (c *program) width() int {
 	if !c.console.OutTTY {
 		return 0
@@ -248,12 +248,12 @@ func (c *program) width() int {
 // columns is where commands print tables.
 func (c *program) columns() *cli.Columns { return cli.NewColumns(c.out(), c.width()) }
 
-// view is where commands show what came of operations.
+// view is where commands print the results of operations.
 func (c *program) view() cli.View {
 	return cli.View{Out: c.out(), Err: c.errors(), Server: c.server.url, Width: c.width()}
 }
 
-// styled is out for texts that bring their own colours.
+// styled is out for text that brings its own colours.
 func (c *program) styled() io.Writer {
 	if !c.console.OutTTY {
 		return c.console.Out
@@ -261,7 +261,7 @@ func (c *program) styled() io.Writer {
 	return markdown.NewCleaner(c.console.Out, true)
 }
 
-// errors is where commands complain.
+// errors is where commands print errors.
 func (c *program) errors() io.Writer {
 	if !c.console.ErrTTY {
 		return c.console.Err
@@ -269,16 +269,16 @@ func (c *program) errors() io.Writer {
 	return markdown.NewCleaner(c.console.Err, false)
 }
 
-// jsonFlag adds --json to a command that prints a table.
+// jsonFlag adds --json to a command.
 func (c *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
 	return cmd
 }
 
-// exactly is cobra.ExactArgs with an error that shows the use.
+// exactly is cobra.ExactArgs with an error that shows the usage.
 func exactly(n int) cobra.PositionalArgs { return between(n, n) }
 
-// between is cobra.RangeArgs, likewise.
+// between is cobra.RangeArgs with an error that shows the usage.
 func between(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) >= least && len(args) <= most {
@@ -288,10 +288,10 @@ func between(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// anyNumber is more than anybody types.
+// anyNumber is more arguments than anybody types.
 const anyNumber = 1 << 20
 
-// onlySubcommands is for commands that only hold others.
+// onlySubcommands runs commands that only have subcommands.
 func onlySubcommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return &usage.Error{Err: cli.UnknownCommand(cmd, args[0])}
@@ -301,7 +301,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 
 func (c *program) printJSON(v any) error { return cli.PrintJSON(c.out(), v) }
 
-// nonNil makes an empty list print as [] and not as null.
+// nonNil makes an empty list print as [] instead of null.
 func nonNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}

@@ -47,7 +47,7 @@ func (c *program) mcpCommand() *cobra.Command {
 		cli.Prepare(commands, operations.LogoutMCPServer, ref)
 		cli.Render(commands, operations.TestMCPServer, func(v cli.View, _ operations.MCPServerRef, r operations.MCPServerReport) error {
 			if r.State != serverReady {
-				return nil // the error says it
+				return nil // the error says so
 			}
 			fmt.Fprintf(v.Out, "%s works: %s, %s, %s\n", text.OneLine(r.Name), text.Count(len(r.Tools), "tool"), text.Count(len(r.Prompts), "prompt"), text.Count(len(r.Resources), "resource"))
 			for _, name := range slices.Concat(r.Tools, r.Prompts, r.Resources) {
@@ -64,10 +64,10 @@ func (c *program) mcpCommand() *cobra.Command {
 	})
 }
 
-// serverReady is the state of a server that can be used.
+// serverReady is the state of a usable server.
 const serverReady = "ready"
 
-// addServerFlags are those whose values may hold commas, which lists of the command line do not.
+// addServerFlags adds the flags whose values may contain commas, which list flags would split.
 func addServerFlags(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewMCPServer, []string) error {
 	env := cmd.Flags().StringArray("env", nil, "NAME=VALUE for its program's environment; may be given more than once")
 	headers := cmd.Flags().StringArray("header", nil, "NAME=VALUE header to send to it; may be given more than once")
@@ -130,7 +130,7 @@ func (c *program) serveMCP(ctx context.Context, o mcpserver.Options, by operatio
 	return server.Serve(ctx, by, io.NopCloser(c.console.In), unclosed{c.console.Out})
 }
 
-// unclosed keeps standard output open: others may have something to say at the end.
+// unclosed keeps standard output open, because others may still print at the end.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }

@@ -63,7 +63,7 @@ paste the address at which the browser ended here. You have ten minutes.`,
 	return cmd
 }
 
-// loginLocally logs in with a browser of this machine.
+// loginLocally logs in with a browser on this machine.
 func (c *program) loginLocally(ctx context.Context, name, folder string, o runsetup.ServerLogin) error {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -86,7 +86,7 @@ func (c *program) loginLocally(ctx context.Context, name, folder string, o runse
 	})
 }
 
-// loginOnServer has a server log in, and waits until the browser has come back to it, or until somebody types where the browser ended.
+// loginOnServer starts a login on a server, and waits until the browser returns there or somebody types where it ended.
 func (c *program) loginOnServer(ctx context.Context, in operations.NewMCPLogin) error {
 	to, err := c.dial()
 	if err != nil {

@@ -57,7 +57,7 @@ undone.`,
 	})
 }
 
-// memoryText is a file for people: who wrote what stands before each part that is not somebody's by hand.
+// memoryText formats a memory file for people. Each part that was not written by hand is preceded by its author.
 func memoryText(m operations.MemoryText) string {
 	if m.Problem != "" {
 		return fmt.Sprintf("%s is not shown to agents: %s\n", m.Path, m.Problem)
@@ -90,7 +90,7 @@ func historyText(list []operations.MemoryVersion) string {
 	return out.String()
 }
 
-// editMemory lets somebody change a file in their editor. What changed meanwhile is not overwritten.
+// editMemory opens a file in the person's editor. It does not overwrite changes made meanwhile.
 func (c *program) editMemory(ctx context.Context, cmd *cobra.Command, to cli.Connection, in *operations.MemoryEdit) error {
 	now, err := operations.GetMemory.Call(ctx, to, to.Caller, operations.MemoryRef{Path: in.Path})
 	if err != nil {

@@ -85,7 +85,7 @@ blobUrl to the new place afterwards.`,
 	return c.jsonFlag(cmd)
 }
 
-// moveDatabase copies everything into a new database; an empty from is the home's own.
+// moveDatabase copies everything into a new database. An empty from means the home's own.
 func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	if to == "" {
 		return &usage.Error{Err: errors.New("--from needs --to, the place to move it to: postgres://… or sqlite:PATH")}
@@ -132,7 +132,7 @@ func (c *program) moveDatabase(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// moveBlobs moves attachments and long results to another place; "database" is where they are without blobUrl.
+// moveBlobs moves attachments and long results. "database" is where they are without blobUrl.
 func (c *program) moveBlobs(ctx context.Context, to string) (err error) {
 	dir, err := c.homeFolder()
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *program) showMigration(r database.MigrateReport, dry bool) error {
 	return nil
 }
 
-// homeFolder is where the home is, or would be.
+// homeFolder is the path of the home, whether it exists or not.
 func (c *program) homeFolder() (string, error) {
 	if c.home != "" {
 		return c.home, nil

@@ -66,7 +66,7 @@ func (c *program) serverModels(ctx context.Context) error {
 	})
 }
 
-// showOffered shows the progress of a refresh, a line for each vendor.
+// showOffered prints the progress of a refresh, one line per vendor.
 func (c *program) showOffered(name string, o modelrouter.Offered) {
 	switch {
 	case o.Error != "":

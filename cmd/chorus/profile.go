@@ -10,7 +10,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// profileOverrides are how permission profiles are shown.
+// profileOverrides defines how permission profiles are displayed.
 func profileOverrides(commands *cli.Commands) {
 	cli.Render(commands, operations.GetProfile, showProfile)
 	cli.Render(commands, operations.TryProfile, showTrial)

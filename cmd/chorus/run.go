@@ -27,7 +27,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// talkFlags are the flags that run and chat share.
+// talkFlags adds the flags that run and chat share.
 func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	o := &runsetup.SessionOptions{}
 	c.serverFlags(cmd)
@@ -60,7 +60,7 @@ func checkTalk(cmd *cobra.Command, o *runsetup.SessionOptions) error {
 		return &usage.Error{Err: errors.New("--continue cannot be combined with --session or --session-id")}
 	}
 	if !cmd.Flags().Changed("max-iterations") {
-		o.MaxSteps = 0 // as it is configured
+		o.MaxSteps = 0 // use the configured value
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ terminal to ask on, 130 interrupted.`,
 		}
 		prompt := strings.TrimSpace(strings.Join(args, " "))
 		if !c.console.InTTY {
-			// What is piped in belongs to the prompt.
+			// Piped input is part of the prompt.
 			data, err := io.ReadAll(io.LimitReader(c.console.In, maxPrompt+1))
 			if err != nil {
 				return fmt.Errorf("read the prompt from standard input: %w", err)
@@ -122,7 +122,7 @@ terminal to ask on, 130 interrupted.`,
 	return cmd
 }
 
-// attach has files go with the next prompt.
+// attach attaches files to the next prompt.
 func attach(ctx context.Context, s interface {
 	Attach(ctx context.Context, name string, file io.Reader) error
 }, paths []string) error {
@@ -145,10 +145,10 @@ func attach(ctx context.Context, s interface {
 	return nil
 }
 
-// failJSON tells a program that reads events why there was no run, or none that ended.
+// failJSON tells a program that reads events why no run started or ended.
 func (c *program) failJSON(err error) error {
 	if _, ok := errors.AsType[exitError](err); ok {
-		return nil // the run's own end was told
+		return nil // the run's own end was already written
 	}
 	data, err := feed.Encode(feed.Error{Head: feed.Head{Type: feed.TypeError}, Message: err.Error(), Kind: "setup", StopReason: "error"})
 	if err == nil {
@@ -196,7 +196,7 @@ func (c *program) runOnce(ctx context.Context, a *app.App, o runsetup.SessionOpt
 	return exitWith(code)
 }
 
-// follow shows a run to its end and gives the program's exit code; stopped: it was interrupted, and can be gone on with.
+// follow shows a run to its end and returns the program's exit code. stopped means that it was interrupted and can be continued.
 func follow(ctx context.Context, s repl.Session, ro repl.RunOptions) (code int, stopped bool, err error) {
 	interrupts, over := untilTheEnd()
 	defer over()
@@ -205,8 +205,8 @@ func follow(ctx context.Context, s repl.Session, ro repl.RunOptions) (code int, 
 	return code, code == repl.ExitInterrupted || ctx.Err() != nil, err
 }
 
-// untilTheEnd hears Ctrl-C as long as the program lives. After over it leaves at once, with the code that a run has
-// which was interrupted, whatever is still being put away: what was said is written.
+// untilTheEnd handles Ctrl-C for the life of the program. After over, Ctrl-C exits at once with the code of an
+// interrupted run, even during cleanup: everything said is already stored.
 func untilTheEnd() (interrupts <-chan os.Signal, over func()) {
 	ch := make(chan os.Signal, 2)
 	signal.Notify(ch, os.Interrupt)

@@ -54,7 +54,7 @@ active runs at the next start. A second signal ends it at once.`,
 			return readiness.Check(cmd.Context(), o.Addr, o.TLSCert != "")
 		}
 		if o.Node == "" {
-			host, _ := os.Hostname() // without one the logs say nothing of it
+			host, _ := os.Hostname() // without a name the logs omit it
 			o.Node = cmp.Or(c.getenv("CHORUS_NODE"), host)
 		}
 		if folder != "" {
@@ -66,19 +66,19 @@ active runs at the next start. A second signal ends it at once.`,
 				return before(key)
 			}
 		}
-		if text := checks.AsRoot(os.Geteuid()); text != "" && !c.console.OutTTY { // there the banner says it
+		if text := checks.AsRoot(os.Geteuid()); text != "" && !c.console.OutTTY { // on a terminal the banner says it
 			c.warn(text)
 		}
 		ctx, stop := twoSignals(cmd.Context(), c, stopping)
 		defer stop()
 		err := c.with(ctx, func(a *app.App) error {
 			if !c.console.ErrTTY {
-				a.Logs.SpeakLog(c.console.Err, c.getenv("JOURNAL_STREAM") != "") // systemd keeps what is said there
+				a.Logs.SpeakLog(c.console.Err, c.getenv("JOURNAL_STREAM") != "") // systemd keeps the output
 			}
 			o.Ready = func(url, signIn string) {
 				c.announce(ctx, a, url, signIn)
 				if c.console.ErrTTY {
-					a.Logs.ShowLog(c.errors()) // people read first where it is
+					a.Logs.ShowLog(c.errors()) // people first read where the server is
 				}
 			}
 			if !noBrowser {
@@ -97,7 +97,7 @@ active runs at the next start. A second signal ends it at once.`,
 	return cmd
 }
 
-// startAgain replaces this process by a new one of the same program with the same arguments: whoever supervises it sees no end.
+// startAgain replaces this process by a new one with the same program and arguments, so a supervisor does not notice a restart.
 func startAgain() error {
 	program, err := os.Executable()
 	if err != nil {
@@ -106,10 +106,10 @@ func startAgain() error {
 	return fmt.Errorf("start the server again: %w", syscall.Exec(program, os.Args, append(os.Environ(), browser.Off+"=1")))
 }
 
-// stopping is what a server says on a terminal when it is told to stop.
+// stopping is printed on a terminal when the server is told to stop.
 const stopping = "\nStopping: finishing open requests and giving running commands a moment to end.\nThe rest continues at the next start. Press Ctrl-C again to stop at once."
 
-// twoSignals ends the context with the first signal, and says words on a terminal, and ends the process with the second.
+// twoSignals cancels the context at the first signal, and prints words on a terminal. The second signal ends the process.
 func twoSignals(ctx context.Context, c *program, words string) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	signals := make(chan os.Signal, 2)
@@ -139,5 +139,5 @@ func twoSignals(ctx context.Context, c *program, words string) (context.Context,
 	}
 }
 
-// defaultAddr is where the server listens when nobody says otherwise.
+// defaultAddr is the listening address if none is given.
 func defaultAddr(env func(string) string) string { return cmp.Or(env("CHORUS_ADDR"), "127.0.0.1:8420") }

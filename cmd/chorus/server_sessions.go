@@ -17,7 +17,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// serverSessionOptions makes of the flags of run and chat what a server is told.
+// serverSessionOptions converts the flags of run and chat for a server.
 func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Options, error) {
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file on this machine; on a server use --session-id")}
@@ -33,7 +33,7 @@ func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Option
 		return out, &usage.Error{Err: err}
 	}
 	if client.Loopback(url.Hostname()) && o.Agent == "" || o.Dir != "" && client.Loopback(url.Hostname()) {
-		// A server of this machine sees the same files.
+		// A server on this machine sees the same files.
 		if out.New.WorkspacePath, err = filepath.Abs(o.Dir); err != nil {
 			return out, err
 		}
@@ -41,8 +41,8 @@ func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Option
 	return out, nil
 }
 
-// openOnServer makes a session on a server or takes one up, of whose id a unique beginning is enough. Where nobody chose the
-// directory and the token may not work here, the session gets a folder of its own.
+// openOnServer creates a session on a server or opens an existing one; the start of its id is enough if it is unique. If nobody chose the
+// directory and the token may not work here, the session gets its own folder.
 func (c *program) openOnServer(ctx context.Context, to cli.Connection, o remote.Options, chosen bool) (*remote.Session, error) {
 	if o.ID != "" {
 		found, err := findSession(ctx, to, o.ID)
@@ -64,7 +64,7 @@ func (c *program) openOnServer(ctx context.Context, to cli.Connection, o remote.
 	return own, nil
 }
 
-// openWithFiles opens the session that was asked for, with the files that go with its next prompt.
+// openWithFiles opens the requested session and attaches the files for its next prompt.
 func (c *program) openWithFiles(ctx context.Context, to cli.Connection, o runsetup.SessionOptions) (*remote.Session, error) {
 	options, err := c.serverSessionOptions(o)
 	if err != nil {
@@ -77,7 +77,7 @@ func (c *program) openWithFiles(ctx context.Context, to cli.Connection, o runset
 	return s, attach(ctx, s, o.Attach)
 }
 
-// runOnServer is run on a server.
+// runOnServer is the run command on a server.
 func (c *program) runOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string, asJSON bool) error {
 	return c.execute(ctx, func(to cli.Connection) error {
 		s, err := c.openWithFiles(ctx, to, o)
@@ -106,7 +106,7 @@ func (c *program) runOnServer(ctx context.Context, o runsetup.SessionOptions, pr
 	})
 }
 
-// writeLines writes an item as the objects that it came as.
+// writeLines writes the objects of an item as they came.
 func writeLines(w io.Writer, item repl.Item) error {
 	for _, line := range item.Lines {
 		if _, err := w.Write(append(line, '\n')); err != nil {
@@ -116,7 +116,7 @@ func writeLines(w io.Writer, item repl.Item) error {
 	return nil
 }
 
-// chatOnServer is chat on a server.
+// chatOnServer is the chat command on a server.
 func (c *program) chatOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
 	return c.execute(ctx, func(to cli.Connection) error {
 		return c.again(&o, prompt, func(prompt string) error { return c.chatOnceOnServer(ctx, to, o, prompt) })
@@ -128,11 +128,11 @@ func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o run
 	if err != nil {
 		return err
 	}
-	c.look() // the theme is that of this machine
+	c.look() // the theme is set on this machine
 	remarks, cancel := c.notices.Subscribe()
 	defer cancel()
 	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Hint: firstHint(s.Info(), s.Start()), Remarks: remarks}))
-	_ = s.Discard(ctx) // one that stays is only untidy
+	_ = s.Discard(ctx) // if it stays, it is only clutter
 	if err != nil {
 		return err
 	}

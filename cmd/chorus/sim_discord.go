@@ -64,10 +64,10 @@ scenario (YAML) can define who there is and what they do. Trigger faults under /
 	return cmd
 }
 
-// announceGuild says where the guild is: a line for programs, or a few for people.
+// announceGuild prints the address of the guild: one line for programs, or a few for people.
 func (c *program) announceGuild(l discordsim.Listing) error {
 	if c.json {
-		enc := json.NewEncoder(c.out()) // one line, since a program reads it while we go on
+		enc := json.NewEncoder(c.out()) // one line, because a program reads it while we run
 		enc.SetEscapeHTML(false)
 		return enc.Encode(l)
 	}

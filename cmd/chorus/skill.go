@@ -54,7 +54,7 @@ servers are listed too: a tool whose description changed is off until you have r
 	})
 }
 
-// here lets the folder that somebody stands in count, unless they say otherwise.
+// here includes the current folder, unless the person chose otherwise.
 func here(to cli.Connection, in *operations.SkillPlace, all bool) error {
 	folder := "."
 	if in.Session != "" || all {
@@ -63,10 +63,10 @@ func here(to cli.Connection, in *operations.SkillPlace, all bool) error {
 	return workFolder(to, &in.Workspace, folder)
 }
 
-// workFolder makes a folder of this machine whole; where none is named it is the other one, if any.
+// workFolder makes a folder on this machine absolute. If none is named it uses other, if that is set.
 func workFolder(to cli.Connection, path *string, other string) (err error) {
 	if to.Server != "" {
-		return nil // its folders are others
+		return nil // the server has other folders
 	}
 	if *path = cmp.Or(*path, other); *path == "" {
 		return nil
@@ -80,7 +80,7 @@ func workFolder(to cli.Connection, path *string, other string) (err error) {
 	return nil
 }
 
-// approveSkill shows what would be approved and asks; the digest binds the yes to what was shown.
+// approveSkill shows what would be approved and asks. The digest ties the approval to what was shown.
 func (c *program) approveSkill(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.SkillApproval, []string) error {
 	yes := cmd.Flags().BoolP("yes", "y", false, "do not ask")
 	return func(ctx context.Context, to cli.Connection, in *operations.SkillApproval, _ []string) error {

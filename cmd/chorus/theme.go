@@ -19,13 +19,13 @@ import (
 
 func (c *program) themeFlag(root *cobra.Command) {
 	root.PersistentFlags().StringVar(&c.theme, "theme", "", "colours: "+strings.Join(theme.Names(), ", ")+" (default: as configured, else auto)")
-	// It fails only for a flag that is not there.
+	// It fails only for an unknown flag.
 	_ = root.RegisterFlagCompletionFunc("theme", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return theme.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
 }
 
-// checkTheme takes the theme that the command line names.
+// checkTheme applies the theme named on the command line.
 func (c *program) checkTheme() error {
 	if c.theme == "" {
 		return nil
@@ -39,7 +39,7 @@ func (c *program) checkTheme() error {
 	return nil
 }
 
-// inTheme puts the console into the theme of the configuration, unless the command line or the environment has said otherwise.
+// inTheme applies the configured theme, unless the command line or the environment overrides it.
 func (c *program) inTheme(configured string) {
 	if !c.themed && !c.console.Plain && !repl.NoColor(c.getenv) {
 		c.console = c.console.WithTheme(configured)
@@ -47,7 +47,7 @@ func (c *program) inTheme(configured string) {
 	c.themed = true
 }
 
-// look is how things look on standard output. A configuration that cannot be read is for others to complain about.
+// look is the theme for standard output. Other code reports an unreadable configuration.
 func (c *program) look() theme.Theme {
 	if !c.themed && c.console.OutTTY {
 		name := theme.Auto
@@ -61,7 +61,7 @@ func (c *program) look() theme.Theme {
 	return c.console.OutLook()
 }
 
-// keepTheme has the configuration of the home name a theme from now on.
+// keepTheme stores a theme in the home's configuration.
 func keepTheme(a *app.App) func(context.Context, string) error {
 	return func(ctx context.Context, name string) error {
 		_, err := operations.SetSetting.Call(ctx, a.Service.GuestOperations(), a.Service.LocalCaller(), operations.SettingValue{Key: "theme", Value: name})

@@ -47,7 +47,7 @@ func (c *program) threadCommand() *cobra.Command {
 	})
 }
 
-// threadJSON is a thread as a script reads it.
+// threadJSON is a thread in JSON.
 type threadJSON struct {
 	ID         chat.ThreadID `json:"id"`
 	SessionID  string        `json:"sessionId"`
@@ -59,14 +59,14 @@ type threadJSON struct {
 	Events     int64         `json:"events"`
 	Created    time.Time     `json:"createdAt"`
 	LastActive time.Time     `json:"lastActive"`
-	Until      time.Time     `json:"until,omitzero"` // of a deleted one
+	Until      time.Time     `json:"until,omitzero"` // set for a deleted one
 }
 
 func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
 	out := []threadJSON{}
 	for _, s := range list.Items {
 		status := chat.Status(s.Status)
-		if s.Status == "waiting" { // scripts know it by the name that the journal has for it
+		if s.Status == "waiting" { // the name that the journal and scripts use
 			status = chat.Waiting
 		}
 		out = append(out, threadJSON{chat.ThreadID(s.Thread), s.ID, s.Agent, s.Title, s.WorkspacePath, status, s.Queue, s.Seq, s.CreatedAt, s.MovedAt, s.Until})
@@ -74,7 +74,7 @@ func threadsAsJSON(_ cli.View, list operation.List[operations.Session]) any {
 	return out
 }
 
-// deleted says until when a session can be brought back.
+// deleted prints until when a session can be restored.
 func deleted(v cli.View, _ operations.SessionDeletion, d operations.DeletedSession) error {
 	if d.Until.IsZero() {
 		_, err := fmt.Fprintf(v.Out, "%s and everything said in it is gone\n", d.ID)
@@ -84,7 +84,7 @@ func deleted(v cli.View, _ operations.SessionDeletion, d operations.DeletedSessi
 	return err
 }
 
-// listDeleted lists sessions that were deleted, with the time when they are gone for good.
+// listDeleted lists deleted sessions, with the time when they are removed for good.
 func listDeleted(v cli.View, list operation.List[operations.Session]) error {
 	t := operation.Table{Head: []string{"SESSION", "AGENT", "GONE FOR GOOD", "TITLE"}}
 	for _, s := range list.Items {
@@ -104,7 +104,7 @@ func listThreads(v cli.View, q operations.SessionQuery, list operation.List[oper
 	return cli.WriteTable(v, operations.ListSessions.TableOf(list), empty)
 }
 
-// threadShow reads a conversation: as people talk, as its journal, or as the events that scripts read.
+// threadShow shows a conversation: as people read it, as its journal, or as the events that scripts read.
 func (c *program) threadShow() *cobra.Command {
 	events := false
 	cmd := c.jsonFlag(&cobra.Command{
@@ -163,7 +163,7 @@ func (c *program) threadWhy() *cobra.Command {
 	})
 }
 
-// writeConversation shows what was said and done.
+// writeConversation prints a conversation.
 func (c *program) writeConversation(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
 	head := []string{s.ID, s.Agent, s.Status, s.WorkspacePath}
 	fmt.Fprintf(w, "%s\n%s\n\n", cli.ClipLine(cmp.Or(s.Title, "(nothing was said)"), 100), strings.Join(slices.DeleteFunc(head, func(p string) bool { return p == "" }), " · "))
@@ -179,7 +179,7 @@ func (c *program) writeConversation(ctx context.Context, to cli.Connection, s op
 	return repl.Show(ctx, view, s.Seq, con)
 }
 
-// sessionOf is the session that the first argument names; without one the newest in which people talk.
+// sessionOf finds the session named by the first argument or, without one, the newest in which people talk.
 func sessionOf(ctx context.Context, to cli.Connection, args []string) (operations.Session, error) {
 	if len(args) > 0 {
 		return findSession(ctx, to, args[0])
@@ -194,7 +194,7 @@ func sessionOf(ctx context.Context, to cli.Connection, args []string) (operation
 	return operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: newest.Items[0].ID})
 }
 
-// findSession finds a session by its id or a unique beginning of it.
+// findSession finds a session by its id or a unique prefix of it.
 func findSession(ctx context.Context, to cli.Connection, name string) (operations.Session, error) {
 	id, err := operation.Complete(ctx, to, to.Caller, "session", name)
 	if err != nil {
@@ -222,7 +222,7 @@ func writeJournal(ctx context.Context, to cli.Connection, s operations.Session, 
 	}
 }
 
-// writeObjects writes what the stream of a session has said so far.
+// writeObjects prints the session's event stream so far.
 func writeObjects(ctx context.Context, to cli.Connection, s operations.Session, w *bufio.Writer) error {
 	if s.Seq == 0 {
 		return nil
@@ -247,7 +247,7 @@ func writeObjects(ctx context.Context, to cli.Connection, s operations.Session, 
 	return ctx.Err()
 }
 
-// exportFormat lets md stand for markdown.
+// exportFormat accepts md for markdown.
 func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operations.ExportRequest, []string) error {
 	return func(_ context.Context, _ cli.Connection, in *operations.ExportRequest, _ []string) error {
 		switch in.Format {
@@ -261,7 +261,7 @@ func exportFormat(*cobra.Command) func(context.Context, cli.Connection, *operati
 	}
 }
 
-// showReplay ends with the exit code 1 where a request differs.
+// showReplay exits with 1 if a request differs.
 func showReplay(v cli.View, asJSON bool) (func(operations.ReplayLine) error, func(error) error) {
 	return threadview.Replay(v, asJSON, exitError(1))
 }

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// toolJSON is a tool as a script reads it, resultJSON what one answered.
+// toolJSON is a tool in JSON, resultJSON the result of one.
 type (
 	toolJSON struct {
 		Name        string `json:"name"`

@@ -96,7 +96,7 @@ func (c *program) trustFile(ctx context.Context, a *app.App, r settings.Reposito
 	return nil
 }
 
-// trustJSON says what the files name, and with yes trusts them first.
+// trustJSON prints what the files name. With yes it trusts them first.
 func (c *program) trustJSON(ctx context.Context, a *app.App, all []settings.Repository, yes bool) error {
 	out := []trustview.File{}
 	for _, r := range all {

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set when a release is built.
+// version is set by release builds.
 var version = "dev"
 
 func (c *program) versionCommand() *cobra.Command {

@@ -173,7 +173,7 @@ func (c *program) workCommand() *cobra.Command {
 	})
 }
 
-// localFolder is a folder that somebody named as a path here, as the server must know it; anything else stays.
+// localFolder makes a path on this machine absolute, so that the server understands it. Anything else stays as it is.
 func localFolder(name string) string {
 	if name == "" || strings.Contains(name, "://") {
 		return name

@@ -1,4 +1,4 @@
-// Package approvalview shows approvals on a terminal and as JSON: a table of them, and one with all that is known of it.
+// Package approvalview shows approvals on a terminal and as JSON: as a table, and one in full detail.
 package approvalview
 
 import (
@@ -20,7 +20,7 @@ import (
 	"chorus/internal/transport/repl/remote"
 )
 
-// Answered says what an answer did.
+// Answered prints the effect of an answer.
 func Answered(v cli.View, _ operations.Answer, a operations.Approval) error {
 	x := remote.Approval(a)
 	if x.State == approval.Open {
@@ -77,7 +77,7 @@ type vote struct {
 	At   time.Time `json:"at"`
 }
 
-// AsJSON is an approval for scripts.
+// AsJSON converts an approval for scripts.
 func AsJSON(shown operations.Approval) JSON {
 	a := remote.Approval(shown)
 	out := JSON{ID: a.ID, Kind: shown.Kind, TaskID: shown.Task, ProjectID: shown.Project, Answer: shown.Answer, SessionID: a.Thread.Thread(), Thread: a.Thread, Run: a.Run, CallID: a.Call.ID, Tool: a.Call.Name,
@@ -117,7 +117,7 @@ func List(v cli.View, _ operations.ApprovalQuery, page operation.List[operations
 	return w.Flush()
 }
 
-// standing is the state in a few letters: a first yes is seen.
+// standing is the state in a few letters. It shows a first of two approvals as "1 of 2".
 func standing(a approval.Approval) string {
 	if a.State == approval.Open && len(a.Votes) > 0 {
 		return "1 of 2"
@@ -132,7 +132,7 @@ func until(a approval.Approval) string {
 	return a.Deadline.Local().Format("2006-01-02 15:04")
 }
 
-// What names the call in a line.
+// What describes the call in one line.
 func What(a approval.Approval) string {
 	words := a.Call.Name
 	if len(a.Actions) > 0 {
@@ -144,7 +144,7 @@ func What(a approval.Approval) string {
 	return text.Clip(text.OneLine(markdown.Visible(words)), 69)
 }
 
-// ShowTask shows what a task waits for.
+// ShowTask shows an approval that a task waits for.
 func ShowTask(w io.Writer, a operations.Approval) {
 	for _, row := range [][2]string{{"task", a.Task}, {"project", a.Project}, {"kind", a.Kind}, {"agent", a.Agent}, {"does", a.Label}, {"why", a.Reason}, {"at", a.Preview}, {"asked by", named(a.AskedByName, a.AskedBy)},
 		{"asked at", a.AskedAt.Local().Format("2006-01-02 15:04:05")}, {"who", a.Who}, {"state", a.State}, {"answer", a.Answer}} {
@@ -154,12 +154,12 @@ func ShowTask(w io.Writer, a operations.Approval) {
 	}
 }
 
-// named is what people call somebody. A server from before says only the key, which tells it of people of this machine.
+// named is a person's display name. Older servers send only the key, which gives a name for people of this machine.
 func named(name, key string) string {
 	return cmp.Or(name, chat.PrincipalOf(key).Label())
 }
 
-// Show shows all that is known of one that a call waits for.
+// Show shows everything known about an approval that a tool call waits for.
 func Show(w io.Writer, shown operations.Approval) {
 	a := remote.Approval(shown)
 	a.AnsweredBy = named(shown.AnsweredByName, shown.AnsweredBy)

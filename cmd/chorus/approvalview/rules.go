@@ -13,7 +13,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// Rules shows the rules that were kept.
+// Rules lists the rules that were kept.
 func Rules(v cli.View, _ operation.None, list operation.List[operations.KeptRule]) error {
 	t := operation.Table{Head: []string{"ID", "SINCE", "BY", "AGENT", "IN", "RULE"}}
 	for _, k := range list.Items {
@@ -26,12 +26,12 @@ func Rules(v cli.View, _ operation.None, list operation.List[operations.KeptRule
 	return cli.WriteTable(v, t, operations.ListRules.Empty)
 }
 
-// RuleLine names the rules in a line.
+// RuleLine formats rules in one line.
 func RuleLine(k operations.KeptRule) string {
 	return cli.ClipLine(markdown.Visible(strings.Join(k.Rules, " ")), 100)
 }
 
-// Always shows what "always" would mean, step by step.
+// Always shows, step by step, what "always" would allow.
 func Always(w io.Writer, what string, o operations.RuleProposal) {
 	fmt.Fprintf(w, "%s\nalways, %s:\n", what, o.Where)
 	for i, s := range o.Rules {

@@ -1,4 +1,4 @@
-// Package auditview shows lines of the audit log, and what a check of it found: to people as tables, to scripts as JSON.
+// Package auditview shows audit log lines and verification results, as tables for people and as JSON for scripts.
 package auditview
 
 import (
@@ -15,7 +15,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// line is a line as a script reads it.
+// line is an audit log line in JSON.
 type line struct {
 	ID        int64          `json:"id"`
 	At        time.Time      `json:"at"`
@@ -28,18 +28,18 @@ type line struct {
 	Decision  string         `json:"decision"`
 	Rule      string         `json:"rule"`
 	Detail    string         `json:"detail"`
-	Words     string         `json:"words"` // the detail as people say it
+	Words     string         `json:"words"` // the detail in plain words
 	Hash      string         `json:"hash"`
-	by        string         // what people call the principal
+	by        string         // display name of the principal
 }
 
-// Page is one page; Next goes to --before for the page behind it, 0 ends.
+// Page is one page of lines. Pass Next to --before to get the following page; 0 means there is none.
 type Page struct {
 	Lines []line `json:"lines"`
 	Next  int64  `json:"next"`
 }
 
-// PageOf is a page as a script reads it.
+// PageOf converts a list to a Page.
 func PageOf(list operation.List[operations.AuditLine]) Page {
 	page := Page{Lines: []line{}}
 	for _, l := range list.Items {
@@ -53,7 +53,7 @@ func PageOf(list operation.List[operations.AuditLine]) Page {
 	return page
 }
 
-// Show shows a page as a table.
+// Show prints a page as a table.
 func Show(v cli.View, page Page) error {
 	if len(page.Lines) == 0 {
 		_, err := fmt.Fprintln(v.Out, operations.ListAudit.Empty)
@@ -83,7 +83,7 @@ func Show(v cli.View, page Page) error {
 	return nil
 }
 
-// verified is the outcome as a script reads it.
+// verified is the result of a verification in JSON.
 type verified struct {
 	OK     bool                   `json:"ok"`
 	Lines  int64                  `json:"lines"`
@@ -94,12 +94,12 @@ type verified struct {
 	Break  *operations.AuditBreak `json:"break,omitempty"`
 }
 
-// VerifiedJSON is the outcome of a check as a script reads it.
+// VerifiedJSON converts the result of a verification for scripts.
 func VerifiedJSON(_ cli.View, found operations.AuditCheck) any {
 	return verified{found.OK, found.Lines, found.Chains, found.Before, found.Head, found.HeadSeal, found.Break}
 }
 
-// ShowVerified says what a check found.
+// ShowVerified prints the result of a verification.
 func ShowVerified(v cli.View, _ operations.VerifyRequest, found operations.AuditCheck) error {
 	w := v.Out
 	if b := found.Break; b != nil {

@@ -1,4 +1,4 @@
-// Package banner writes what a server says of itself when it is ready.
+// Package banner prints the message of a server that is ready.
 package banner
 
 import (
@@ -12,20 +12,20 @@ import (
 	"chorus/internal/text"
 )
 
-// Banner is where a server is, who answers, how to get in and how to stop it.
+// Banner holds the address, the model, how to sign in and how to stop.
 type Banner struct {
 	URL     string
-	SignIn  string // empty: nobody at a terminal reads it, and a log would keep it
-	Command string // how this program is called from where it was started
-	Home    string // as --home says, if at all
-	Usual   bool   // the address is the one that other commands take by themselves
+	SignIn  string // empty if no person reads it at a terminal, so that no log keeps it
+	Command string // how to call this program from where it was started
+	Home    string // value of --home, if given
+	Usual   bool   // the address is the default of other commands
 	Model   string
-	Missing []string // what a newcomer would miss here, each with what to do
-	Note    string   // what whoever starts it should know
-	Log     string   // the file
+	Missing []string // what a newcomer lacks here, each with a remedy
+	Note    string   // a note for the person who starts the server
+	Log     string   // the log file
 }
 
-// CommandName is how a person calls this program again: by its name alone where that leads to it.
+// CommandName is how a person calls this program again: by its bare name if that resolves to it.
 func CommandName(arg string, look func(string) (string, error)) string {
 	if path, err := look(filepath.Base(arg)); err == nil && path != "" {
 		return filepath.Base(arg)
@@ -33,7 +33,7 @@ func CommandName(arg string, look func(string) (string, error)) string {
 	return arg
 }
 
-// link is the command that makes a further link.
+// link is the command that prints another sign-in link.
 func (b Banner) link() string {
 	words := []string{b.Command, "token", "link"}
 	if b.Home != "" {
@@ -47,12 +47,12 @@ func (b Banner) link() string {
 
 func (b Banner) offline() bool { return b.Model == provider.Offline }
 
-// Write is the banner for a person.
+// Write prints the banner for a person.
 func (b Banner) Write(w io.Writer) {
 	row := func(name, words string) { fmt.Fprintf(w, "  %-8s %s\n", name, words) }
 	fmt.Fprintf(w, "\nChorus listens on %s\n\n", b.URL)
 	row("Sign in", "open this link (works once, within 15 minutes):")
-	fmt.Fprintf(w, "\n%s\n\n", b.SignIn) // at the margin, so that a terminal that wraps it still sees one link
+	fmt.Fprintf(w, "\n%s\n\n", b.SignIn) // unindented, so that a terminal that wraps it still recognises one link
 	row("", "`"+b.link()+"` makes another")
 	if b.offline() {
 		row("Model", "the built-in offline guide (no language model, but real tools)")
@@ -74,7 +74,7 @@ func (b Banner) Write(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// Lines is the same for a file or a pipe, without the link. It is one write: whoever reads the first line and leaves must not end us.
+// Lines prints the same for a file or a pipe, without the link. It uses a single write, so a reader that leaves after the first line cannot kill us.
 func (b Banner) Lines(w io.Writer) {
 	model := b.Model
 	if b.offline() {

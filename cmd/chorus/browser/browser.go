@@ -7,11 +7,11 @@ import (
 	"runtime"
 )
 
-// Off is the environment's way to say --no-browser.
+// Off is the environment variable that acts like --no-browser.
 const Off = "CHORUS_NO_BROWSER"
 
-// command is the program that opens a page in a browser of the person who started us, or "" where there is nobody to see it: without
-// a terminal, on another machine (ssh), in CI, without a screen.
+// command is the program that opens a page in a browser, or "" if nobody would see it: without a terminal, on another machine (ssh), in CI,
+// or without a screen.
 func command(goos string, getenv func(string) string, terminal bool) string {
 	if !terminal || getenv(Off) != "" {
 		return ""
@@ -30,7 +30,7 @@ func command(goos string, getenv func(string) string, terminal bool) string {
 	return ""
 }
 
-// Open opens a page, and reports whether it does. Nothing depends on it: the link is on the terminal too.
+// Open opens a page and reports whether it did. Callers must not depend on it: the link is also printed on the terminal.
 func Open(link string, getenv func(string) string, terminal bool) bool {
 	name := command(runtime.GOOS, getenv, terminal)
 	path, err := exec.LookPath(name)
@@ -42,6 +42,6 @@ func Open(link string, getenv func(string) string, terminal bool) bool {
 	if cmd.Start() != nil {
 		return false
 	}
-	go func() { _ = cmd.Wait() }() // it may stay as long as the browser does
+	go func() { _ = cmd.Wait() }() // it may run as long as the browser
 	return true
 }

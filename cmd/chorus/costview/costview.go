@@ -1,4 +1,4 @@
-// Package costview shows what was spent and what is left of budgets: to people as tables with bars, to scripts as JSON.
+// Package costview shows spending and remaining budgets, as tables with bars for people and as JSON for scripts.
 package costview
 
 import (
@@ -12,10 +12,10 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// Costs are costs as a script reads them. Money is in US dollars.
+// Costs are costs in JSON. Amounts are in US dollars.
 type Costs struct {
 	By      string    `json:"by"`
-	Since   time.Time `json:"since,omitzero"` // UTC; zero: since ever
+	Since   time.Time `json:"since,omitzero"` // UTC; zero: all time
 	Rows    []cost    `json:"rows"`
 	Total   cost      `json:"total"`
 	Budgets []budget  `json:"budgets,omitempty"`
@@ -25,13 +25,13 @@ type cost struct {
 	Key      string     `json:"key"`
 	Calls    int        `json:"calls"`
 	Spent    float64    `json:"spent"`
-	Reserved float64    `json:"reserved,omitempty"` // by calls that are not over
+	Reserved float64    `json:"reserved,omitempty"` // by calls that have not ended
 	Usage    chat.Usage `json:"usage"`
 }
 
 type budget struct {
-	Key      string  `json:"key"`             // in the configuration
-	Whose    string  `json:"whose,omitempty"` // "": nobody has spent anything of it
+	Key      string  `json:"key"`             // configuration key
+	Whose    string  `json:"whose,omitempty"` // "": nobody has spent any of it
 	Period   string  `json:"period"`
 	Spent    float64 `json:"spent"`
 	Reserved float64 `json:"reserved,omitempty"`
@@ -39,7 +39,7 @@ type budget struct {
 	Left     float64 `json:"left"`
 }
 
-// Of are costs as a script reads them.
+// Of converts costs for scripts.
 func Of(costs operations.Costs) Costs {
 	out := Costs{By: costs.By, Since: costs.Since, Rows: []cost{}}
 	for _, r := range costs.Rows {
@@ -57,7 +57,7 @@ func Of(costs operations.Costs) Costs {
 	return out
 }
 
-// Show shows costs as a table, and the budgets.
+// Show prints costs as a table, and the budgets.
 func Show(v cli.View, costs Costs) error {
 	when := "so far"
 	if !costs.Since.IsZero() {
@@ -81,7 +81,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	fmt.Fprintln(w, head)
 	line := func(key string, m cost) {
 		row := fmt.Sprintf("%s\t$%.4f\t%d\t%d\t%d\t%d", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
-		if v.Width > 0 { // scripts count columns, people see a chart
+		if v.Width > 0 { // people see a chart; scripts count columns
 			row += "\t" + bar(share(m), share(costs.Total), barWidth/2)
 		}
 		fmt.Fprintln(w, row)
@@ -89,7 +89,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	for _, row := range costs.Rows {
 		key := cmp.Or(row.Key, "–")
 		if id := chat.ThreadID(key); v.Width > 0 && costs.By == "thread" && id.Thread() != "" {
-			key = id.Thread() // whatever takes a session takes its beginning
+			key = id.Thread() // the start of a session id works wherever an id does
 		}
 		line(key, row)
 	}
@@ -105,7 +105,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	return nil
 }
 
-// shares says what a chart of costs compares: dollars or, where nothing was spent as by free models, tokens.
+// shares chooses what the chart compares: dollars or, if nothing was spent (free models), tokens.
 func shares(costs Costs) (share func(cost) float64, of string) {
 	if costs.Total.Spent > 0 {
 		return func(m cost) float64 { return m.Spent }, "DOLLARS"
@@ -137,10 +137,10 @@ func writeBudgets(v cli.View, budgets []budget) error {
 	return w.Flush()
 }
 
-// barWidth is how many signs a full bar has where there is room.
+// barWidth is the width of a full bar if there is room.
 const barWidth = 20
 
-// bar shows a share. Something is never shown as nothing, and not quite all never as all.
+// bar draws a share. A nonzero share never looks empty, and an incomplete one never looks full.
 func bar(used, most float64, signs int) string {
 	n := signs
 	if most > 0 && used < most {

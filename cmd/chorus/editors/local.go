@@ -1,4 +1,4 @@
-// Package editors has the sessions of this home, or of a server, for editors that speak the Agent Client Protocol.
+// Package editors offers the sessions of this home, or of a server, to editors that speak the Agent Client Protocol.
 package editors
 
 import (
@@ -21,7 +21,7 @@ import (
 	"chorus/internal/transport/repl/local"
 )
 
-// Local has the sessions of this home for an editor.
+// Local offers the sessions of this home to an editor.
 type Local struct {
 	App     *app.App
 	Options runsetup.SessionOptions
@@ -59,7 +59,7 @@ func (e *Local) Open(ctx context.Context, dir, id string, servers []acp.Server) 
 	return made, refused, nil
 }
 
-// servers are the editor's MCP servers as far as they can be used.
+// servers splits the editor's MCP servers into those that can be used and the reasons why others cannot.
 func (e *Local) servers(list []acp.Server) (out []config.MCPServer, refused []string) {
 	bot, err := e.App.Settings.Bot(e.Options.Agent)
 	if err != nil {
@@ -93,7 +93,7 @@ func (e *Local) Models(ctx context.Context) []acp.Choice {
 	return modelsFor(ctx, e.App.Service.GuestOperations(), e.App.Service.LocalCaller())
 }
 
-// listFor gives a page of sessions; of pages without any that are meant the next is looked at.
+// listFor returns a page of sessions. If a page contains no matching session, it tries the next one.
 func listFor(ctx context.Context, to operation.Executor, by operation.Caller, dir, cursor string, meant func(operations.Session) bool) ([]acp.Listed, string, error) {
 	for {
 		page, err := operations.ListSessions.Call(ctx, to, by, operations.SessionQuery{Cursor: cursor, Limit: 100})
@@ -112,7 +112,7 @@ func listFor(ctx context.Context, to operation.Executor, by operation.Caller, di
 	}
 }
 
-// modelsFor are the models that could answer now.
+// modelsFor returns the models that could answer now.
 func modelsFor(ctx context.Context, to operation.Executor, by operation.Caller) []acp.Choice {
 	list, err := operations.ListModels.Call(ctx, to, by, struct{}{})
 	if err != nil {
@@ -131,7 +131,7 @@ func modelsFor(ctx context.Context, to operation.Executor, by operation.Caller) 
 type localSession struct {
 	*local.Session
 	editor  *Local
-	profile string // that the session began with
+	profile string // the session's initial profile
 	closed  chan struct{}
 }
 
@@ -139,7 +139,7 @@ var _ acp.Session = (*localSession)(nil)
 
 func (s *localSession) Head() int64 { return s.Start }
 
-// warn says on standard error, which editors keep as a log, what is no part of the conversation.
+// warn prints remarks that are not part of the conversation to standard error, which editors keep as a log.
 func (s *localSession) warn() {
 	for {
 		select {
@@ -158,11 +158,11 @@ func (s *localSession) Close() error {
 
 func (s *localSession) GoOn() { s.Session.GoOn() }
 
-// lookingModes are the modes that say what the agent is after.
+// lookingModes are the modes that describe the kind of work.
 var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "reads and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
 	{ID: "implement", Name: "Implement", About: "follows a plan"}, {ID: "verify", Name: "Verify", About: "reads and runs commands to check, changes no files"}}
 
-// Modes are the permission profiles and, on the profile that the session began with, the modes that only look.
+// Modes returns the permission profiles and, if the session still has its initial profile, the other modes.
 func (s *localSession) Modes() ([]acp.Choice, string) {
 	info := s.Info()
 	names := append([]string{"standard"}, slices.DeleteFunc(permit.Presets(), func(n string) bool { return n == "standard" })...)
@@ -186,7 +186,7 @@ func (s *localSession) Modes() ([]acp.Choice, string) {
 	return out, info.Profile
 }
 
-// modeChoices are permission profiles and the modes that no profile is called by.
+// modeChoices returns the permission profiles, and the modes whose names are not also profiles.
 func modeChoices(profiles []string) (out []acp.Choice) {
 	for _, name := range profiles {
 		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: permit.About(name)})
@@ -199,7 +199,7 @@ func modeChoices(profiles []string) (out []acp.Choice) {
 	return out
 }
 
-// SetMode implements acp.Session: for what is said from now on.
+// SetMode implements acp.Session. It applies to later prompts.
 func (s *localSession) SetMode(_ context.Context, id string) error {
 	all, _ := s.Modes()
 	if !slices.ContainsFunc(all, func(c acp.Choice) bool { return c.ID == id }) {

@@ -18,18 +18,18 @@ import (
 	"chorus/internal/transport/repl/remote"
 )
 
-// Connection carries out operations on a server. The person may get another token while an editor runs, so the
-// connection can be made anew; sessions that are open go on with it.
+// Connection carries out operations on a server. If the person gets another token while an editor runs, the
+// connection can be renewed; open sessions continue to use it.
 type Connection struct {
 	Dial func() (*client.Client, error)
 
 	mu sync.Mutex
-	at *client.Client // nil: there is no token yet
+	at *client.Client // nil: no token yet
 }
 
 var _ operation.Executor = (*Connection)(nil)
 
-// current is the connection, made at first use. An error says that the person must sign in.
+// current returns the connection and creates it at first use. An error means that the person must sign in.
 func (c *Connection) current() (*client.Client, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +43,7 @@ func (c *Connection) current() (*client.Client, error) {
 	return c.at, nil
 }
 
-// renew has the next operation use the token as it is then.
+// renew makes the next operation read the token again.
 func (c *Connection) renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,7 +82,7 @@ func (c *Connection) Follow(ctx context.Context, by operation.Caller, d *operati
 	}
 }
 
-// mustSignIn makes of a token that the server does not know a request to sign in.
+// mustSignIn turns an unknown-token error into a request to sign in.
 func mustSignIn(err error) error {
 	if operation.KindOf(err) == operation.Unsigned {
 		return &acp.AuthError{Text: err.Error()}
@@ -90,13 +90,13 @@ func mustSignIn(err error) error {
 	return err
 }
 
-// Remote has the sessions of a server for an editor.
+// Remote offers the sessions of a server to an editor.
 type Remote struct {
 	At      *Connection
 	Options runsetup.SessionOptions
-	// Server is its address, and TokenFile where the token is, "": in the environment.
+	// Server is the server's address. TokenFile holds the token; if "", it is in the environment.
 	Server, TokenFile string
-	// OpenSession opens or makes one there.
+	// OpenSession opens or creates a session there.
 	OpenSession func(context.Context, runsetup.SessionOptions) (*remote.Session, error)
 }
 
@@ -105,7 +105,7 @@ var (
 	_ acp.Authenticator = (*Remote)(nil)
 )
 
-// SignIn is the only way to be known to a server.
+// SignIn is the only way to sign in to a server.
 const SignIn = "token"
 
 // AuthMethods implements acp.Authenticator.
@@ -117,7 +117,7 @@ func (e *Remote) AuthMethods() []acp.Choice {
 	return []acp.Choice{{ID: SignIn, Name: "Token of " + e.Server, About: "Put a token of the server into " + where + ", then try again. To make one, run `chorus token create --scopes chat,approve` on the server."}}
 }
 
-// Authenticate implements acp.Authenticator: the token is read anew and tried.
+// Authenticate implements acp.Authenticator. It reads the token again and tries it.
 func (e *Remote) Authenticate(ctx context.Context, _ string) error {
 	e.At.renew()
 	_, err := operations.ListSessions.Call(ctx, e.At, operation.Caller{}, operations.SessionQuery{Limit: 1})
@@ -152,10 +152,10 @@ func (e *Remote) Models(ctx context.Context) []acp.Choice {
 	return modelsFor(ctx, e.At, operation.Caller{})
 }
 
-// remoteSession is a conversation on a server, which goes on by itself.
+// remoteSession is a conversation on a server, where it runs without the editor.
 type remoteSession struct {
 	*remote.Session
-	profiles []string // that may be chosen for it
+	profiles []string // that may be chosen for the session
 }
 
 var (
@@ -163,8 +163,8 @@ var (
 	_ repl.Commander = (*remoteSession)(nil)
 )
 
-// profilesOf are the permission profiles that the token may choose for an agent. A server that does not know the operation has
-// the built-in ones, and says itself which of them may be chosen.
+// profilesOf returns the permission profiles that the token may choose for an agent. For a server that does not know the operation it
+// returns the built-in ones; that server refuses those that may not be chosen.
 func (e *Remote) profilesOf(ctx context.Context, agent string) (names []string) {
 	list, err := operations.ListProfiles.Call(ctx, e.At, operation.Caller{}, operations.ProfileQuery{Agent: agent})
 	if err != nil {
@@ -180,7 +180,7 @@ func (s *remoteSession) Head() int64 { return s.Start() }
 
 func (s *remoteSession) GoOn() {}
 
-// Modes implements acp.Session: the profiles that may be chosen, the one that holds now, and the modes that say what the agent is after.
+// Modes implements acp.Session: the available profiles, the current one, and the modes that describe the kind of work.
 func (s *remoteSession) Modes() ([]acp.Choice, string) {
 	info := s.Info()
 	names := slices.Clone(s.profiles)
@@ -190,7 +190,7 @@ func (s *remoteSession) Modes() ([]acp.Choice, string) {
 	return modeChoices(names), cmp.Or(info.Mode, info.Profile)
 }
 
-// SetMode implements acp.Session: for what is said from now on.
+// SetMode implements acp.Session. It applies to later prompts.
 func (s *remoteSession) SetMode(ctx context.Context, id string) error {
 	if !slices.Contains(s.profiles, id) && slices.ContainsFunc(lookingModes, func(c acp.Choice) bool { return c.ID == id }) {
 		return s.Change(ctx, operations.SessionChange{Mode: id})

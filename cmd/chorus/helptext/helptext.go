@@ -1,5 +1,5 @@
-// Package helptext breaks the help of commands where the terminal ends: what flags and commands are for goes on below itself, and examples
-// go on as a shell understands them.
+// Package helptext wraps the help of commands to the width of the terminal. Descriptions continue in their own column, and wrapped examples
+// stay valid in a shell.
 package helptext
 
 import (
@@ -17,20 +17,20 @@ import (
 	"chorus/internal/text"
 )
 
-// widest is how wide help becomes: longer lines are hard to read.
+// widest is the maximum width of help; longer lines are hard to read.
 const widest = 110
 
-// narrowest is how narrow what a flag is for becomes; a terminal that has less room breaks it by itself.
+// narrowest is the minimum width of a flag's description. On a narrower terminal the terminal wraps it.
 const narrowest = 20
 
-// Fit has the help of a command, and of those below it, fit a terminal of so many columns; 0: there is no terminal, and nothing is broken.
+// Fit wraps the help of a command and its subcommands to a terminal with that many columns. 0 means no terminal and no wrapping.
 func Fit(root *cobra.Command, columns int) {
 	width := min(columns-1, widest)
 	if width <= 0 {
 		return
 	}
 	usage := root.UsageFunc()
-	root.SetUsageFunc(func(cmd *cobra.Command) error { // a template of cobra's would do it, and make the program a fifth larger
+	root.SetUsageFunc(func(cmd *cobra.Command) error { // a cobra template would do, but makes the program a fifth larger
 		out := cmd.OutOrStderr()
 		var whole bytes.Buffer
 		cmd.SetOut(&whole)
@@ -47,19 +47,19 @@ func Fit(root *cobra.Command, columns int) {
 }
 
 var (
-	// heading begins a part of what cobra says of a command.
+	// heading starts a section of cobra's usage text.
 	heading = pattern.Lazy(`^[A-Z][A-Za-z ]*:$`)
-	// flagColumns are a flag and what it is for.
+	// flagColumns matches a flag and its description.
 	flagColumns = pattern.Lazy(`^ +-\S.*?   +(\S)`)
-	// commandColumns are a command and what it is for.
+	// commandColumns matches a command and its description.
 	commandColumns = pattern.Lazy(`^ +\S+ +(\S)`)
-	// remarkColumns are anything and a remark on it.
+	// remarkColumns matches a line with a remark.
 	remarkColumns = pattern.Lazy(`^ *\S.*?  +(\S)`)
-	// shellWord is a word of a command, quotes and all.
+	// shellWord is a word of a shell command, including quotes.
 	shellWord = pattern.Lazy(`(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\])+|\S`)
 )
 
-// fitUsage breaks what cobra says of a command where the terminal ends.
+// fitUsage wraps cobra's usage text to the terminal's width.
 func fitUsage(usage string, width int) string {
 	lines := strings.Split(usage, "\n")
 	part := ""
@@ -86,7 +86,7 @@ func fitUsage(usage string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// fitColumns has what stands in the second column go on below itself.
+// fitColumns wraps the second column under itself.
 func fitColumns(line string, columns *regexp.Regexp, width int) string {
 	at := columns.FindStringSubmatchIndex(line)
 	if at == nil || width-at[2] < narrowest {
@@ -95,7 +95,7 @@ func fitColumns(line string, columns *regexp.Regexp, width int) string {
 	return hang(line, at[2], at[2], width)
 }
 
-// Example has a command that is too long go on in the next line, as a shell understands it, and a remark on it below itself.
+// Example wraps a long command the way a shell understands it, and the remark under itself.
 func Example(line string, width int) string {
 	command, remark := line, ""
 	if at := remarkColumns().FindStringSubmatchIndex(line); at != nil {
@@ -124,7 +124,7 @@ func Example(line string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// withValues are words in which a flag is one with what follows it.
+// withValues joins each flag with the value that follows it.
 func withValues(words []string) []string {
 	var out []string
 	for i, word := range words {
@@ -137,12 +137,12 @@ func withValues(words []string) []string {
 	return out
 }
 
-// hang leaves what stands before a column, breaks the rest where the terminal ends, and goes on at another column.
+// hang keeps the text before column from, wraps the rest to width, and indents the continuation lines to column on.
 func hang(line string, from, on, width int) string {
 	room := width - max(from, on)
 	var words []string
 	for word := range strings.FieldsSeq(line[from:]) {
-		for ; markdown.Width(word) > room; word = strings.TrimPrefix(word, words[len(words)-1]) { // JSON: after a comma
+		for ; markdown.Width(word) > room; word = strings.TrimPrefix(word, words[len(words)-1]) { // JSON: break after a comma
 			comma := strings.LastIndexByte(word[:min(room, len(word))], ',')
 			if comma < 0 {
 				break
@@ -154,11 +154,11 @@ func hang(line string, from, on, width int) string {
 	return line[:from] + strings.Join(text.WrapWords(strings.Join(words, " "), room, markdown.Width), "\n"+strings.Repeat(" ", on))
 }
 
-// indentation is how many spaces a line begins with.
+// indentation is the number of leading spaces of a line.
 func indentation(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
 
-// reflow breaks paragraphs anew. One with a line that is indented, a list or an example, keeps its lines, and those that are too long
-// go on below themselves.
+// reflow wraps paragraphs. A paragraph with an indented line is a list or an example: it keeps its line breaks, and only its long
+// lines are wrapped.
 func reflow(long string, width int) string {
 	paragraphs := strings.Split(long, "\n\n")
 	for i, p := range paragraphs {

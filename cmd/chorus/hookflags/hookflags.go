@@ -27,7 +27,7 @@ type flags struct {
 	file            string
 }
 
-// Prepare adds the flags to a command, and fills in what it was given.
+// Prepare adds the flags to a command and returns the function that applies them.
 func Prepare(cmd *cobra.Command) func(context.Context, cli.Connection, *operations.NewHook, []string) error {
 	var f flags
 	set := cmd.Flags()
@@ -50,7 +50,7 @@ func Prepare(cmd *cobra.Command) func(context.Context, cli.Connection, *operatio
 	}
 }
 
-// fill makes of the flags what the operation takes.
+// fill applies the flags to the operation's input.
 func (f flags) fill(in *operations.NewHook) error {
 	if f.file != "" {
 		if err := readFile(f.file, in); err != nil {
@@ -113,7 +113,7 @@ func asJSON(value any) operation.JSON {
 	return operation.JSON{Raw: data}
 }
 
-// readFile reads the definition of a hook; what was typed counts before it.
+// readFile reads the definition of a hook. What was typed takes precedence.
 func readFile(path string, in *operations.NewHook) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

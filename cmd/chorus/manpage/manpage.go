@@ -1,4 +1,4 @@
-// Package manpage writes the manual page of a program, of the texts of its commands.
+// Package manpage generates the manual page of a program from the texts of its commands.
 package manpage
 
 import (
@@ -9,10 +9,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// width is what is left of 80 columns between man's margins.
+// width is 80 columns minus man's margins.
 const width = 71
 
-// Of is the manual page, made of the commands' own texts. fit breaks a line of an example that is wider than what man has room for.
+// Of returns the manual page. fit wraps example lines that are too wide for man.
 func Of(root *cobra.Command, version string, fit func(line string, width int) string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH CHORUS 1 \"\" \"chorus %s\" \"Chorus\"\n.SH NAME\nchorus \\- %s\n.SH SYNOPSIS\n.B chorus\n.I COMMAND\n[flags]\n.SH DESCRIPTION\n%s",
@@ -46,7 +46,7 @@ func Of(root *cobra.Command, version string, fit func(line string, width int) st
 	return b.String()
 }
 
-// fitted breaks the lines that are too wide.
+// fitted wraps lines that are too wide.
 func fitted(text string, fit func(string, int) string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -57,7 +57,7 @@ func fitted(text string, fit func(string, int) string) string {
 	return strings.Join(lines, "\n")
 }
 
-// roff is a text within a line. Letters beyond ASCII are named by their numbers: not every roff reads UTF-8.
+// roff escapes inline text. Non-ASCII letters become numeric escapes, because not every roff reads UTF-8.
 func roff(text string) string {
 	var b strings.Builder
 	for _, r := range strings.ReplaceAll(text, "\n", " ") {
@@ -75,7 +75,7 @@ func roff(text string) string {
 	return b.String()
 }
 
-// roffLines are lines as they stand; one that begins with a dot or a quote would be a request.
+// roffLines escapes lines that are printed as they are. A leading dot or quote would be a roff request.
 func roffLines(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text + "\n") {
@@ -88,7 +88,7 @@ func roffLines(text string) string {
 	return b.String()
 }
 
-// roffText are paragraphs, which man fills.
+// roffText escapes paragraphs, which man fills.
 func roffText(text string) string {
 	var b strings.Builder
 	for i, paragraph := range strings.Split(strings.TrimSpace(text), "\n\n") {

@@ -1,4 +1,4 @@
-// Package mcplogin waits at a terminal until a login that a server has begun is over.
+// Package mcplogin waits at a terminal for a login that a server has started.
 package mcplogin
 
 import (
@@ -13,11 +13,11 @@ import (
 	"chorus/internal/operations"
 )
 
-// questionSeconds is how long one question after the end of a login waits for its answer.
+// questionSeconds is how long one request for the end of a login waits.
 const questionSeconds = 25
 
-// Wait waits until the browser has come back to the server, or until somebody types where it ended: that is read from in, which may go on
-// being read when Wait has returned.
+// Wait waits until the browser has returned to the server, or somebody types where it ended. It reads that from in, and may keep reading
+// after it returns.
 func Wait(ctx context.Context, to operation.Executor, login operations.MCPLogin, in io.Reader, warn func(string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -27,7 +27,7 @@ func Wait(ctx context.Context, to operation.Executor, login operations.MCPLogin,
 	return <-ended
 }
 
-// untilOver waits until a login is over. A server that is gone may come back, and says then that it knows of no login.
+// untilOver waits until a login ends. A server that went away may come back, and then does not know the login.
 func untilOver(ctx context.Context, to operation.Executor, login operations.MCPLogin, warn func(string)) error {
 	gone := false
 	for {
@@ -54,8 +54,8 @@ func untilOver(ctx context.Context, to operation.Executor, login operations.MCPL
 	}
 }
 
-// typedRedirects hands over what somebody types. A line that is no such address is told, and another may be typed. The end of
-// what is typed is not the end of the wait.
+// typedRedirects submits what somebody types. After an invalid address it prints the error and reads the next line. The end of the input
+// does not end the wait.
 func typedRedirects(ctx context.Context, to operation.Executor, in io.Reader, warn func(string), ended chan<- error) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {

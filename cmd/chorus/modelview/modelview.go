@@ -1,4 +1,4 @@
-// Package modelview shows models at a terminal, with what each can and costs.
+// Package modelview shows models at a terminal, with their abilities and prices.
 package modelview
 
 import (
@@ -12,7 +12,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// ShowServer shows the models of a server.
+// ShowServer prints the models of a server.
 func ShowServer(view cli.View, list []operations.Model) error {
 	w := view.Columns()
 	fmt.Fprintln(w, "MODEL\tREADY\tWINDOW\tOUTPUT\t$ IN\t$ OUT\tCAN")
@@ -29,7 +29,7 @@ func ShowServer(view cli.View, list []operations.Model) error {
 	return w.Flush()
 }
 
-// Show shows the vendors and models that this home knows.
+// Show prints the vendors and models that this home knows.
 func Show(view cli.View, all provider.Catalog) error {
 	w := view.Columns()
 	fmt.Fprintln(w, "VENDOR\tKIND\tKEY\tLISTS\tPROVIDES")

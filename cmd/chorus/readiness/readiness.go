@@ -1,4 +1,4 @@
-// Package readiness asks a server whether it takes messages, for those who watch over it.
+// Package readiness asks a server whether it is ready, for monitoring.
 package readiness
 
 import (
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// checkTime is shorter than what those who watch over services usually wait.
+// checkTime is shorter than the usual timeout of monitoring tools.
 const checkTime = 4 * time.Second
 
-// Check asks the server that listens at addr whether it takes messages. It is for
-// places where there is no other client, as in a container.
+// Check asks the server at addr whether it accepts messages. It is for places without another client, such as a
+// container.
 func Check(ctx context.Context, addr string, secure bool) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("%q is not an address: %w", addr, err)
@@ -32,7 +32,7 @@ func Check(ctx context.Context, addr string, secure bool) error {
 	if err != nil {
 		return err
 	}
-	// The certificate is for the name that people use, and nothing secret is sent.
+	// The certificate is for the public name, and nothing secret is sent.
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(req)
@@ -47,7 +47,7 @@ func Check(ctx context.Context, addr string, secure bool) error {
 	return nil
 }
 
-// LocalAddress is how an address to listen on is reached from this machine.
+// LocalAddress is the address for reaching, from this machine, a server that listens on addr.
 func LocalAddress(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -55,7 +55,7 @@ func LocalAddress(addr string) string {
 	}
 	ip, err := netip.ParseAddr(host)
 	if host == "" || err == nil && ip.IsUnspecified() {
-		host = "localhost" // everywhere is also here
+		host = "localhost" // all interfaces include this one
 	}
 	return net.JoinHostPort(host, port)
 }

@@ -1,4 +1,4 @@
-// Package skillview shows skills, and what somebody would approve of one, at a terminal.
+// Package skillview shows skills, and what approving one would mean, at a terminal.
 package skillview
 
 import (
@@ -14,7 +14,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// Show shows a skill. What its author wrote steers no terminal.
+// Show prints a skill. Control sequences in its text are removed.
 func Show(v cli.View, s operations.SkillDetail) error {
 	var rows details
 	head(&rows, s.Skill)
@@ -44,10 +44,10 @@ func Show(v cli.View, s operations.SkillDetail) error {
 	return err
 }
 
-// details are names and what stands for each.
+// details are names with their values.
 type details [][2]string
 
-// add adds a line, unless there is nothing to say.
+// add adds a line unless the value is empty.
 func (d *details) add(name, value string) {
 	if value != "" {
 		*d = append(*d, [2]string{markdown.Visible(text.OneLine(name)), markdown.Visible(text.OneLine(value))})
@@ -73,7 +73,7 @@ func head(rows *details, s operations.Skill) {
 	}
 }
 
-// ShowDiff shows what somebody would approve.
+// ShowDiff prints what somebody would approve.
 func ShowDiff(v cli.View, d operations.SkillDiff) error {
 	var rows details
 	head(&rows, d.Skill)

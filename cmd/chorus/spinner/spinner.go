@@ -1,4 +1,4 @@
-// Package spinner shows on a terminal that something goes on, and what is waited for.
+// Package spinner shows on a terminal what a command is waiting for.
 package spinner
 
 import (
@@ -12,9 +12,9 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// Spinner shows on a terminal what is still looked at, and nothing anywhere else.
+// Spinner shows on a terminal what is still being checked. It prints nothing elsewhere.
 type Spinner struct {
-	out   io.Writer // nil: nobody sees it
+	out   io.Writer // nil: not shown
 	width int
 	mu    sync.Mutex
 	names []string
@@ -22,10 +22,10 @@ type Spinner struct {
 	done  chan struct{}
 }
 
-// turns are the frames of something that goes on.
+// turns are the animation frames.
 const turns = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
-// New makes one that is shown until End; silent: nobody sees it.
+// New starts a spinner that is shown until End. A silent one shows nothing.
 func New(c repl.Console, silent bool) *Spinner {
 	w := &Spinner{stop: make(chan struct{}), done: make(chan struct{}), width: 80}
 	if !c.ErrTTY || !c.Look.Colored() || silent {
@@ -59,14 +59,14 @@ func (w *Spinner) turn() {
 	}
 }
 
-// Show says what is still waited for.
+// Show sets the names that are still waited for.
 func (w *Spinner) Show(names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.names = names
 }
 
-// End takes it from the screen.
+// End removes the spinner from the screen.
 func (w *Spinner) End() {
 	close(w.stop)
 	<-w.done

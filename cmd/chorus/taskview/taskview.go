@@ -1,4 +1,4 @@
-// Package taskview draws tasks on a terminal: a tree of them, all work at a glance, and one while it is worked on.
+// Package taskview shows tasks on a terminal: as a tree, in an overview of all work, and live.
 package taskview
 
 import (
@@ -13,7 +13,7 @@ import (
 	"chorus/internal/work"
 )
 
-// stateLook is the sign and the colour of a state; what the colour says the word says too.
+// stateLook returns the sign and the colour of a state. The text also names the state, so the colour is redundant.
 func stateLook(state string) (sign string, style theme.Style) {
 	switch s := work.State(state); {
 	case s == work.Completed:
@@ -31,10 +31,10 @@ func stateLook(state string) (sign string, style theme.Style) {
 	}
 }
 
-// maxTreeLine is how long the branches before a task may be: their spaces are kept.
+// maxTreeLine limits the length of the branches before a task.
 const maxTreeLine = 400
 
-// Tree draws a task with what is below it, and how much of that is done.
+// Tree draws a task with its subtasks and its progress.
 func Tree(nodes []operations.TaskNode, look theme.Theme) string {
 	width, done, seen := 0, 0, map[string]bool{}
 	for _, n := range nodes {
@@ -56,7 +56,7 @@ func Tree(nodes []operations.TaskNode, look theme.Theme) string {
 	return out.String()
 }
 
-// progressBar shows how much of something is done.
+// progressBar draws a share.
 func progressBar(done, all, width int) string {
 	full := 0
 	if all > 0 {
@@ -65,7 +65,7 @@ func progressBar(done, all, width int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", width-full) + "]"
 }
 
-// Status draws all work at a glance: what is worked on, what waits for somebody, what is next. width is the terminal's; 0: there is none, and titles are whole.
+// Status draws the overview: what is worked on, what needs attention, what is next. width is the terminal's; 0: no terminal, and titles are not cut.
 func Status(s operations.WorkStatus, look theme.Theme, width int) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s, %s, %d of %s busy", text.Count(s.Projects, "project"), text.Count(s.Total, "task"), s.Running, text.Count(s.Workers, "worker"))

@@ -18,26 +18,25 @@ import (
 	"chorus/internal/work"
 )
 
-// drawEvery is how often the line is drawn: its clock and its sign turn.
+// drawEvery is the interval between redraws of the line, for its clock and its spinner.
 const drawEvery = 500 * time.Millisecond
 
-// taskWatch shows a task that is worked on.
+// taskWatch shows a task live.
 type taskWatch struct {
-	lines io.Writer // where steps are written
-	live  io.Writer // where the line is drawn again and again; nil: nowhere
+	lines io.Writer // where steps are printed
+	live  io.Writer // where the status line is redrawn; nil: nowhere
 	width int
 	look  theme.Theme
 	began time.Time
-	doing string // what the worker does
-	shown string // the state that was written last
+	doing string // what the worker is doing
+	shown string // the state that was printed last
 	frame int
 }
 
-// ErrBad says that a task failed or is blocked, and that this was shown.
+// ErrBad means that a task failed or is blocked, and that this was printed.
 var ErrBad = errors.New("the task did not end well")
 
-// Watch shows a task on a terminal while it is worked on, until it is over or needs a yes. Where there is no terminal steps are lines of
-// their own.
+// Watch shows a task on a terminal until it ends or needs approval. Without a terminal each step is its own line.
 func Watch(ctx context.Context, to cli.Connection, id string, console repl.Console, lines io.Writer) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -53,7 +52,7 @@ func Watch(ctx context.Context, to cli.Connection, id string, console repl.Conso
 		return err
 	}
 	steps := followTask(ctx, to, t)
-	changes := operations.WorkChanges(ctx, to, to.Caller, operations.WorkWait{Task: t.ID}) // what git does with it is in no conversation
+	changes := operations.WorkChanges(ctx, to, to.Caller, operations.WorkWait{Task: t.ID}) // git changes are not part of the conversation
 	tick := time.NewTicker(drawEvery)
 	defer tick.Stop()
 	defer w.clear()
@@ -77,7 +76,7 @@ func Watch(ctx context.Context, to cli.Connection, id string, console repl.Conso
 	}
 }
 
-// followTask gives what the worker of a task does, as lines. Whoever may see the task but not its conversation gets none.
+// followTask returns what the worker of a task does, as lines. There are none for somebody who may see the task but not its conversation.
 func followTask(ctx context.Context, to cli.Connection, t operations.Task) <-chan string {
 	out := make(chan string, 16)
 	s, err := operations.GetSession.Call(ctx, to, to.Caller, operations.SessionRef{ID: t.SessionID})
@@ -111,7 +110,7 @@ func followTask(ctx context.Context, to cli.Connection, t operations.Task) <-cha
 	return out
 }
 
-// step notes what the worker does.
+// step records what the worker is doing.
 func (w *taskWatch) step(line string) {
 	w.doing = line
 	if w.live == nil {
@@ -119,7 +118,7 @@ func (w *taskWatch) step(line string) {
 	}
 }
 
-// show shows a task as it is now. It is over when nobody works on it any more; the error says that it did not end well.
+// show prints a task's current state. over means that nobody works on it any more; the error means that it did not end well.
 func (w *taskWatch) show(t operations.Task) (over bool, err error) {
 	state := work.State(t.Status)
 	sign, style := stateLook(t.Status)
@@ -152,14 +151,14 @@ func (w *taskWatch) show(t operations.Task) (over bool, err error) {
 	return false, nil
 }
 
-// clear takes the line away.
+// clear removes the line.
 func (w *taskWatch) clear() {
 	if w.live != nil {
 		fmt.Fprint(w.live, "\r\x1b[K")
 	}
 }
 
-// taskProgress is how far a task is: by its subtasks where it has some, else by the states on the way to the end.
+// taskProgress is the progress of a task: by its subtasks if it has any, otherwise by the states it has passed.
 func taskProgress(t operations.Task) (done, all int) {
 	for _, s := range t.Subtasks {
 		if s.Status == string(work.Completed) {
@@ -175,5 +174,5 @@ func taskProgress(t operations.Task) (done, all int) {
 			return i, len(way) - 1
 		}
 	}
-	return 3, len(way) - 1 // it waits for an answer or a time, somewhere on its way
+	return 3, len(way) - 1 // it waits for an answer or a time, somewhere in between
 }

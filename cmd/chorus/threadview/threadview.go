@@ -1,4 +1,4 @@
-// Package threadview shows at a terminal what came of operations on threads: what was found, replayed, stopped or forked.
+// Package threadview prints the results of operations on threads: searches, replays, steers, stops and forks.
 package threadview
 
 import (
@@ -19,7 +19,7 @@ import (
 	"chorus/internal/transport/cli"
 )
 
-// Replay shows each request as it comes, and what all of them came to. One that differs is a failure: then it ends with differs.
+// Replay prints each request as it arrives, and then a summary. If a request differs it fails with differs.
 func Replay(v cli.View, asJSON bool, differs error) (func(operations.ReplayLine) error, func(error) error) {
 	last := operations.ReplayEnd{}
 	whole := false
@@ -42,7 +42,7 @@ func Replay(v cli.View, asJSON bool, differs error) (func(operations.ReplayLine)
 		case err == nil && last.Error != "":
 			err = errors.New(last.Error)
 		}
-		if asJSON && (err == nil || list.begun) { // what came is a whole list all the same
+		if asJSON && (err == nil || list.begun) { // the output so far is still a complete list
 			err = errors.Join(err, list.end())
 		}
 		if err != nil {
@@ -68,7 +68,7 @@ func replayLine(w io.Writer, r operations.Replayed) error {
 	return err
 }
 
-// jsonList writes a list as cli.PrintJSON would, without holding it.
+// jsonList writes a list as cli.PrintJSON would, without keeping it in memory.
 type jsonList struct {
 	w     io.Writer
 	begun bool
@@ -99,7 +99,7 @@ func (l *jsonList) end() error {
 	return err
 }
 
-// hitJSON is a place where something was said, as a script reads it.
+// hitJSON is a search hit in JSON.
 type hitJSON struct {
 	SessionID string    `json:"sessionId"`
 	Agent     string    `json:"agent"`
@@ -109,7 +109,7 @@ type hitJSON struct {
 	Snippet   string    `json:"snippet"`
 }
 
-// hitsAsJSON leaves the marks around the words found out.
+// HitsAsJSON converts search hits for scripts, without the highlighting marks.
 func HitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
 	plain := strings.NewReplacer("\x01", "", "\x02", "")
 	out := []hitJSON{}
@@ -119,7 +119,7 @@ func HitsAsJSON(_ cli.View, list operation.List[operations.Hit]) any {
 	return out
 }
 
-// Hits shows where something was said.
+// Hits prints search hits.
 func Hits(v cli.View, _ operations.SearchQuery, list operation.List[operations.Hit]) error {
 	if len(list.Items) == 0 {
 		fmt.Fprintln(v.Out, operations.Search.Empty)
@@ -134,7 +134,7 @@ func Hits(v cli.View, _ operations.SearchQuery, list operation.List[operations.H
 	return nil
 }
 
-// Items writes each object of a stream as a line.
+// Items prints each object of a stream as a line.
 func Items(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
 	each := func(item feed.Item) error {
 		data, err := feed.Encode(item)
@@ -146,7 +146,7 @@ func Items(v cli.View, _ bool) (func(feed.Item) error, func(error) error) {
 	return each, func(err error) error { return err }
 }
 
-// Steered says what became of words for a run.
+// Steered prints what happened to a steer.
 func Steered(v cli.View, in operations.SteerMessage, said operations.Said) error {
 	text := "sent to the running agent"
 	switch {
@@ -159,7 +159,7 @@ func Steered(v cli.View, in operations.SteerMessage, said operations.Said) error
 	return err
 }
 
-// Aborted says whether something was stopped.
+// Aborted prints whether something was stopped.
 func Aborted(v cli.View, _ operations.AbortRequest, done operations.Aborted) error {
 	text := "nothing is running there"
 	if done.Aborted {
@@ -169,7 +169,7 @@ func Aborted(v cli.View, _ operations.AbortRequest, done operations.Aborted) err
 	return err
 }
 
-// Forked says how a fork is gone on with.
+// Forked prints how to continue with the fork.
 func Forked(v cli.View, _ operations.ForkRequest, made operations.CreatedSession) error {
 	fmt.Fprintln(v.Out, made.SessionID)
 	switch {

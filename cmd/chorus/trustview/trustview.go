@@ -1,4 +1,4 @@
-// Package trustview shows what a repository asks to be trusted with: to people as text, to scripts as JSON.
+// Package trustview shows what a repository wants to be trusted with, as text for people and as JSON for scripts.
 package trustview
 
 import (
@@ -13,7 +13,7 @@ import (
 	"chorus/internal/trust"
 )
 
-// File is a file that names servers or hooks, as a script reads it.
+// File is a file that names servers or hooks, in JSON.
 type File struct {
 	File     string         `json:"file"`
 	Trusted  bool           `json:"trusted"`
@@ -31,7 +31,7 @@ type server struct {
 	Args    []string `json:"args,omitempty"`
 	Hosts   []string `json:"hosts,omitempty"`
 	URL     string   `json:"url,omitempty"`
-	Env     []string `json:"env,omitempty"` // names alone: values may be secrets
+	Env     []string `json:"env,omitempty"` // names only; values may be secrets
 }
 
 type hook struct {
@@ -41,7 +41,7 @@ type hook struct {
 	Seconds int    `json:"timeoutSeconds"`
 }
 
-// Of is a file as a script reads it.
+// Of converts a file for scripts.
 func Of(r settings.Repository) File {
 	out := File{File: r.File, Trusted: r.Trusted, Unbound: r.Unbound, Problems: r.Problems, Changes: r.Changes}
 	for _, s := range r.Servers {
@@ -58,7 +58,7 @@ func Of(r settings.Repository) File {
 	return out
 }
 
-// Text is what a yes would be for: the servers, the hooks, the files that it covers, and how they
+// Text lists what an approval would cover: the servers, the hooks, the files, and how they
 // differ from what was trusted before.
 func Text(r settings.Repository) string {
 	var out strings.Builder
