@@ -1,9 +1,9 @@
-// Package backup writes a whole home into one file while it is in use, and puts it back.
+// Package backup writes a whole home into one file while it is in use, and restores it.
 //
-// It promises that a backup is one consistent state: the database as it was at one moment,
-// with every file that it refers to. A file that was cut short or changed on its way is
-// refused before anything of the home is touched, and a restore that is interrupted leaves a
-// home that refuses to start instead of one that has lost half of itself.
+// A backup is one consistent state: the database as it was at one moment, with every file that it
+// refers to. A truncated or changed file is refused before anything in the home is touched. An
+// interrupted restore leaves a home that refuses to start, and not one that has silently lost
+// something.
 package backup
 
 import (
@@ -26,51 +26,52 @@ import (
 	"time"
 )
 
-// manifestName is the last file of a backup. Without it a backup is not whole.
+// manifestName is the last file of a backup. Without it a backup is incomplete.
 const manifestName = "chorus-backup.json"
 
-// databaseName is what the database is called in a backup, and in a home.
+// databaseName is the name of the database in a backup and in a home.
 const databaseName = "chorus.db"
 
-// format is raised when an older program could not read the file any more.
+// format is increased when older programs can no longer read the file.
 const format = 1
 
-// Manifest says what a backup holds.
+// Manifest describes the content of a backup.
 type Manifest struct {
 	Format  int       `json:"format"`
 	At      time.Time `json:"at"`
-	Version string    `json:"version,omitempty"` // of the program
+	Version string    `json:"version,omitempty"` // version of the program
 	Files   []Entry   `json:"files"`
-	Lost    []string  `json:"lost,omitempty"` // blobs that the home had lost already
+	Lost    []string  `json:"lost,omitempty"` // blobs that the home had already lost
 }
 
 // Entry is one file of a backup.
 type Entry struct {
 	Path   string `json:"path"` // with slashes, below the home
 	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256,omitempty"` // "": a folder or a link
+	SHA256 string `json:"sha256,omitempty"` // "" for a folder or a link
 }
 
 // Database is the open database of a home.
 type Database interface {
-	// CopyTo writes it, as it is at one moment, to a file that is not there yet.
+	// CopyTo writes the database, as it is at one moment, to a file that does not exist yet.
 	CopyTo(ctx context.Context, to string, progress func(done, all int)) error
-	// BytesOutside reads a blob that is in neither the database nor a file of the home; fs.ErrNotExist: it is lost.
+	// BytesOutside reads a blob that is neither in the database nor in a file of the
+	// home. It fails with fs.ErrNotExist if the blob is lost.
 	BytesOutside(ctx context.Context, hash string) ([]byte, error)
 }
 
-// Copies knows databases that nobody has open.
+// Copies handles databases that nobody has open.
 type Copies interface {
-	// BlobFiles are the blobs that lie in files of their own, by hash, with their sizes.
+	// BlobFiles returns the blobs in files of their own, by hash, with their sizes.
 	BlobFiles(ctx context.Context, path string) (map[string]int64, error)
 	// Check reports damage.
 	Check(ctx context.Context, path string) error
-	// Guard makes the guard of the database at path say how far another one has come, which is about
-	// to be put there. It gives the guard's file.
+	// Guard sets the guard of the database at path to the state of another database,
+	// which is about to replace it, and returns the guard's file.
 	Guard(ctx context.Context, path, other string) (string, error)
 }
 
-// Source is a home that is backed up.
+// Source is a home to back up.
 type Source struct {
 	Dir     string // the home
 	Blobs   string // where its blobs are
@@ -80,8 +81,8 @@ type Source struct {
 	Now     func() time.Time
 }
 
-// skipped are the names in a home that are not backed up: what is made again, what belongs to running
-// processes, and what a repair put aside.
+// skipped reports whether a name in a home is not backed up: what is generated again,
+// what belongs to running processes, and what a repair set aside.
 func skipped(name string) bool {
 	switch name {
 	case "locks", "run", "cache", "logs", "walls", ".trash", "blobs", "search.db", "search.db-wal", "search.db-shm":
@@ -95,7 +96,7 @@ func skipped(name string) bool {
 	return strings.Contains(name, ".tmp-")
 }
 
-// Write writes a backup. progress, which may be nil, hears how many bytes of how many are done.
+// Write writes a backup. progress, which may be nil, is called with the number of bytes done and the total.
 func Write(ctx context.Context, to io.Writer, s Source, progress func(done, all int64)) (Manifest, error) {
 	if s.Now == nil {
 		s.Now = time.Now
@@ -107,7 +108,7 @@ func Write(ctx context.Context, to io.Writer, s Source, progress func(done, all 
 		return b.Manifest, fmt.Errorf("back up %s: %w", s.Dir, err)
 	}
 	defer os.RemoveAll(dir)
-	// The database first: what it refers to is there from then on, and files that come later do no harm.
+	// The database comes first: what it refers to exists from then on, and later files do no harm.
 	snapshot := filepath.Join(dir, databaseName)
 	if err := s.DB.CopyTo(ctx, snapshot, nil); err != nil {
 		return b.Manifest, fmt.Errorf("back up %s: %w", s.Dir, err)
@@ -118,7 +119,7 @@ func Write(ctx context.Context, to io.Writer, s Source, progress func(done, all 
 	return b.Manifest, nil
 }
 
-// writer is a backup half way.
+// writer is a backup in progress.
 type writer struct {
 	Source
 	Manifest
@@ -171,7 +172,7 @@ func (b *writer) write(ctx context.Context, snapshot string) error {
 	return b.tar.Close()
 }
 
-// rest writes everything of the home that is neither database nor blob.
+// rest writes everything of the home except database and blobs.
 func (b *writer) rest(ctx context.Context) error {
 	return filepath.WalkDir(b.Dir, func(at string, d fs.DirEntry, err error) error {
 		switch {
@@ -224,7 +225,7 @@ func (b *writer) other(name string, h tar.Header, d fs.DirEntry) error {
 	return b.tar.WriteHeader(&h)
 }
 
-// file writes a file as it is now: one that grows meanwhile is as long as it was.
+// file writes a file in its current state. If it grows meanwhile, the additional bytes are left out.
 func (b *writer) file(ctx context.Context, name, from string) error {
 	f, err := os.Open(from)
 	if err != nil {
@@ -250,7 +251,7 @@ func (b *writer) file(ctx context.Context, name, from string) error {
 	return nil
 }
 
-// outside writes a blob that the home keeps in a storage elsewhere.
+// outside writes a blob that the home keeps in an external storage.
 func (b *writer) outside(ctx context.Context, name, hash string) error {
 	data, err := b.DB.BytesOutside(ctx, hash)
 	if err != nil {
@@ -267,7 +268,7 @@ func (b *writer) outside(ctx context.Context, name, hash string) error {
 	return nil
 }
 
-// reporter tells how much was read, and stops when ctx ends.
+// reporter reports how much was read, and stops when ctx ends.
 type reporter struct {
 	io.Reader
 	ctx context.Context

@@ -18,30 +18,31 @@ import (
 	"time"
 )
 
-// ErrInhabited says that a home is there already, and nobody allowed to replace it.
+// ErrInhabited means that there is already a home and its replacement was not allowed.
 var ErrInhabited = errors.New("there is a home already")
 
-// maxManifest is far more than the list of any home's files.
+// maxManifest is far more than the file list of any home needs.
 const maxManifest = 256 << 20
 
-// Target is where a backup goes.
+// Target says where a backup is restored.
 type Target struct {
 	Dir     string // the home
-	File    string // what the backup is called, for whoever has to go on after a restore was cut off
+	File    string // name of the backup, for whoever has to continue an interrupted restore
 	Copies  Copies
-	Replace bool // what is there is put aside; without it an inhabited home is refused
+	Replace bool // set aside what is there; without it an existing home is refused
 	Now     func() time.Time
 }
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	Manifest
-	Aside string // where the home from before is now; "": there was none
-	ID    string // of this restore; one that goes on with another that was cut off has that one's
+	Aside string // where the previous home is now; "" if there was none
+	ID    string // id of this restore; one that continues an interrupted restore has that one's id
 }
 
-// Restore reads a backup, holds it against its list, and only then puts it in the place of the home,
-// the database last. Nobody may use the home meanwhile. The home is noted as unfinished until Finish is called: whoever restores may have more to do.
+// Restore reads a backup, checks it against its list, and only then replaces the home, the
+// database last. Nobody may use the home meanwhile. The restore is recorded as unfinished
+// until Finish is called, because the caller may have more to do.
 func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 	var out Restored
 	if t.Now == nil {
@@ -82,10 +83,10 @@ func Restore(ctx context.Context, from io.Reader, t Target) (Restored, error) {
 	return out, t.replace(ctx, stage, out.Aside)
 }
 
-// stagePrefix is how the folders begin that backups are unpacked in.
+// stagePrefix begins the names of folders in which backups are unpacked.
 const stagePrefix = ".restore-stage-"
 
-// clearStages removes what restores left that were killed.
+// clearStages removes what killed restores left.
 func clearStages(dir string) error {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -96,7 +97,7 @@ func clearStages(dir string) error {
 	return err
 }
 
-// newAside makes the folder for what was there before. Two restores can come in one second.
+// newAside creates the folder for what was there before. There may be two restores in one second.
 func (t Target) newAside() (string, error) {
 	name := filepath.Join(t.Dir, "before-restore-"+t.Now().UTC().Format("20060102T150405"))
 	err := os.Mkdir(name, 0o700)
@@ -108,7 +109,7 @@ func (t Target) newAside() (string, error) {
 	return name, err
 }
 
-// lives reports whether a folder holds more than what is left of an earlier try.
+// lives reports whether a folder contains more than the remains of an earlier attempt.
 func lives(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -117,7 +118,7 @@ func lives(dir string) bool {
 	return slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !strings.HasPrefix(e.Name(), ".restore-") })
 }
 
-// unpack writes a backup into a folder and checks every file of it.
+// unpack writes a backup into a folder and verifies every file of it.
 func unpack(ctx context.Context, from io.Reader, stage string) (Manifest, error) {
 	root, err := os.OpenRoot(stage)
 	if err != nil {
@@ -169,7 +170,7 @@ func notWhole(err error) error {
 	return fmt.Errorf("the file is no backup of Chorus, or not a whole one; nothing was changed: %w", err)
 }
 
-// compare holds what was unpacked against the list.
+// compare checks what was unpacked against the list.
 func compare(m Manifest, found map[string]Entry) error {
 	for _, want := range m.Files {
 		got, ok := found[want.Path]
@@ -233,8 +234,8 @@ func makeFolders(root *os.Root, name string) error {
 	return root.Mkdir(name, 0o700)
 }
 
-// replace puts what was unpacked in the place of the home. From its first step to its last there is a
-// guard and no database: a home that is left so refuses to start, and can be restored again.
+// replace puts what was unpacked in place of the home. Between its first step and its last there is
+// a guard but no database: a home in this state refuses to start, and can be restored again.
 func (t Target) replace(ctx context.Context, stage, aside string) error {
 	dir := t.Dir
 	guard, err := t.Copies.Guard(ctx, filepath.Join(dir, databaseName), filepath.Join(stage, databaseName))
@@ -265,7 +266,7 @@ func (t Target) replace(ctx context.Context, stage, aside string) error {
 		return err
 	}
 	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), databaseName) { // with what looking at it left beside it
+		if strings.HasPrefix(e.Name(), databaseName) { // with the files that inspecting it left next to it
 			continue
 		}
 		if err := move(stage, dir, e.Name()); err != nil {
@@ -275,7 +276,7 @@ func (t Target) replace(ctx context.Context, stage, aside string) error {
 	return errors.Join(move(stage, dir, databaseName), syncFolder(dir))
 }
 
-// move renames a file or folder; one that is not there is no error.
+// move renames a file or folder. It is no error if that does not exist.
 func move(from, to, name string) error {
 	if err := os.Rename(filepath.Join(from, name), filepath.Join(to, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -283,7 +284,7 @@ func move(from, to, name string) error {
 	return nil
 }
 
-// syncFolder makes renames last through a loss of power, where the file system can.
+// syncFolder makes renames survive a loss of power, if the file system can.
 func syncFolder(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {

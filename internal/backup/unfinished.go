@@ -13,24 +13,26 @@ import (
 	"time"
 )
 
-// unfinishedName is the note of a restore that has begun to change the home. What begins so is neither put aside nor backed up.
+// unfinishedName records a restore that has begun to change the home. Names
+// with this prefix are neither set aside nor backed up.
 const unfinishedName = ".restore-unfinished.json"
 
-// Unfinished is a restore that has changed something and has not come to its end: its process died, or the server could not be reached.
+// Unfinished is a restore that has changed something and did not complete:
+// its process died, or the server could not be reached.
 type Unfinished struct {
-	ID     string    `json:"id"` // what it is called in the database that it moves to
+	ID     string    `json:"id"` // its name in the database that it moves to
 	File   string    `json:"file"`
 	Digest string    `json:"digest"` // of the backup's list
 	Begun  time.Time `json:"begun"`
 }
 
-// Error says so, and what to do.
+// Error says what happened and what to do.
 func (u *Unfinished) Error() string {
 	return fmt.Sprintf("a restore of this home that was begun at %s was cut off, so that it may lack files, or its database is not where it belongs: run `chorus restore --replace %s` again, which goes on with it",
 		u.Begun.Local().Format("2006-01-02 15:04:05"), u.File)
 }
 
-// FindUnfinished is the restore of a home that was cut off; nil: none was.
+// FindUnfinished returns the interrupted restore of a home, or nil.
 func FindUnfinished(dir string) (*Unfinished, error) {
 	path := filepath.Join(dir, unfinishedName)
 	data, err := os.ReadFile(path)
@@ -47,7 +49,8 @@ func FindUnfinished(dir string) (*Unfinished, error) {
 	return u, nil
 }
 
-// begin notes that the home is about to be changed. One that goes on with the same backup keeps the name of the first.
+// begin records that the home is about to be changed. If it continues
+// with the same backup, it keeps the first id.
 func (t Target) begin(m Manifest) (*Unfinished, error) {
 	list, err := json.Marshal(m)
 	if err != nil {
@@ -76,7 +79,7 @@ func (t Target) begin(m Manifest) (*Unfinished, error) {
 	return u, syncFolder(t.Dir)
 }
 
-// Finish notes that everything of a restore is done.
+// Finish records that a restore is complete.
 func Finish(dir string) error {
 	if err := os.Remove(filepath.Join(dir, unfinishedName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,8 +1,9 @@
-// Package blobstorage says what a place must promise that keeps attachments and long results outside of the database, and has the one
-// that is a folder.
+// Package blobstorage defines what a storage for attachments and long results outside of
+// the database must provide, and implements one that is a folder.
 //
-// Bytes are named by their SHA-256, so putting them twice, after a crash or from two machines, is the same as once. When Put
-// returns they are there for everybody who uses the place; whoever reads them checks them.
+// Bytes are named by their SHA-256, so putting them twice, after a crash or from two
+// machines, has the same effect as once. When Put returns, they are available to
+// everybody who uses the storage; readers verify them.
 package blobstorage
 
 import (
@@ -11,41 +12,42 @@ import (
 	"time"
 )
 
-// ErrAway: the place cannot be reached now. It was tried for a while, and may go well later.
+// ErrAway means that the storage cannot be reached now. It was retried for a while, and may work later.
 var ErrAway = errors.New("the storage for attachments is away")
 
-// Storage is such a place. Every call ends by itself, also when nothing answers. A hash is 64 hexadecimal digits.
+// Storage is such a storage. Every call returns after a limited time, even
+// if nothing answers. A hash is 64 hexadecimal digits.
 type Storage interface {
-	// Name is how rows of the database name the place. It is the same on every machine, has no secrets, and does not change when the place
-	// is reached another way.
+	// Name is how rows of the database name the storage. It is the same on every machine, contains
+	// no secrets, and does not change if the storage is reached in another way.
 	Name() string
-	// Put keeps bytes; those that are there already are replaced, or left where they are surely the same.
+	// Put stores bytes. Existing ones are replaced, or left if they are certainly the same.
 	Put(ctx context.Context, hash string, data []byte) error
-	// Get gives the bytes as they are there, which may be others; fs.ErrNotExist: there are none.
+	// Get returns the stored bytes, which may have changed, or fails with fs.ErrNotExist.
 	Get(ctx context.Context, hash string) ([]byte, error)
-	// Size is the number of bytes; fs.ErrNotExist: there are none.
+	// Size returns the number of bytes, or fails with fs.ErrNotExist.
 	Size(ctx context.Context, hash string) (int64, error)
-	// Remove tries once. Only nil says that they are gone, and that nothing which is still on its way removes them later.
+	// Remove tries once. Only nil means that they are gone and that no pending request can remove them later.
 	Remove(ctx context.Context, hash string) error
-	// List gives all that were put before an instant, by the clock of the place.
+	// List returns everything that was put before an instant, according to the storage's clock.
 	List(ctx context.Context, before time.Time, found func(hash string, size int64) error) error
-	// Owner says which database's bytes these are, and so who may remove some; "": nobody has said so.
+	// Owner returns the database that owns the bytes, and may therefore remove some, or "" if none is set.
 	Owner(ctx context.Context) (string, error)
-	// SetOwner says so.
+	// SetOwner sets the owner.
 	SetOwner(ctx context.Context, owner string) error
-	// Check writes, reads, lists and removes something that is not among the blobs.
+	// Check writes, reads, lists and removes something other than a blob.
 	Check(ctx context.Context) error
-	// Close ends connections that wait for more. The place can be used again.
+	// Close closes idle connections. The storage can be used again.
 	Close() error
 }
 
-// OwnerFile is where the owner's name is kept.
+// OwnerFile is where the owner's name is stored.
 const OwnerFile = "chorus-owner"
 
-// hashLength is that of a SHA-256 in hexadecimal digits.
+// hashLength is the length of a SHA-256 in hexadecimal digits.
 const hashLength = 64
 
-// IsHash reports whether a name is that of a blob.
+// IsHash reports whether a name is a blob's.
 func IsHash(name string) bool {
 	if len(name) != hashLength {
 		return false

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// Folder keeps blobs in files, such as on a disk that several machines have. A file that has its name has its bytes: it is written
-// beside its place, synced and renamed.
+// Folder stores blobs in files, for example on a disk shared by several machines. A file with its
+// final name has all its bytes: it is written under another name, synced and renamed.
 type Folder struct {
 	dir string
 	now func() time.Time
@@ -22,8 +22,8 @@ type Folder struct {
 
 var _ Storage = (*Folder)(nil)
 
-// NewFolder is the storage in a folder, which must be there: one that is missing is a disk that is not mounted. now is the clock
-// that files are dated by; nil: time.Now.
+// NewFolder returns the storage in a folder. The folder must exist: a missing one means that a
+// disk is not mounted. now is the clock for file times; nil means time.Now.
 func NewFolder(dir string, now func() time.Time) *Folder {
 	if now == nil {
 		now = time.Now
@@ -36,7 +36,7 @@ func (f *Folder) Name() string { return "file://" + filepath.ToSlash(f.dir) }
 
 func (f *Folder) path(hash string) string { return filepath.Join(f.dir, hash[:2], hash) }
 
-// there says that a missing folder is a fault of the place, and not of what is looked for in it.
+// there reports that a missing folder is a problem of the storage, not of what is searched for in it.
 func (f *Folder) there() error {
 	info, err := os.Stat(f.dir)
 	switch {
@@ -50,7 +50,7 @@ func (f *Folder) there() error {
 	return nil
 }
 
-// partPrefix begins the names of files that are being written.
+// partPrefix begins the names of unfinished files.
 const partPrefix = ".new-"
 
 // Put implements Storage.
@@ -60,7 +60,7 @@ func (f *Folder) Put(ctx context.Context, hash string, data []byte) error {
 	}
 	path := f.path(hash)
 	if kept, err := os.ReadFile(path); err == nil && bytes.Equal(kept, data) {
-		return os.Chtimes(path, time.Time{}, f.now()) // young again, so that no sweep takes it
+		return os.Chtimes(path, time.Time{}, f.now()) // refresh its time, so that no sweep removes it
 	}
 	return f.write(path, data)
 }
@@ -93,7 +93,7 @@ func (f *Folder) write(path string, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_ = d.Sync() // file systems that cannot sync a folder say so, and then there is nothing more to do
+	_ = d.Sync() // file systems that cannot sync a folder report this, and then there is nothing more to do
 	return d.Close()
 }
 
@@ -128,7 +128,7 @@ func (f *Folder) Remove(ctx context.Context, hash string) error {
 	return nil
 }
 
-// List implements Storage. Files that were begun before then and never got their name are removed on the way.
+// List implements Storage. It also removes files that were begun before then and never completed.
 func (f *Folder) List(ctx context.Context, before time.Time, found func(hash string, size int64) error) error {
 	if err := f.there(); err != nil {
 		return err
@@ -151,7 +151,7 @@ func (f *Folder) List(ctx context.Context, before time.Time, found func(hash str
 			}
 			info, err := file.Info()
 			if err != nil || !info.Mode().IsRegular() || !info.ModTime().Before(before) {
-				continue // gone meanwhile, somebody's own, or young
+				continue // gone meanwhile, not ours, or recent
 			}
 			switch name := file.Name(); {
 			case strings.HasPrefix(name, partPrefix):

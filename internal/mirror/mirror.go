@@ -1,7 +1,7 @@
-// Package mirror keeps the files that people open with an editor at the journal's end:
-// log.jsonl and context.jsonl of a thread, the hourly files of tool calls, and the session
-// file of a terminal. It promises that the journal is read once for all of them, and that
-// a file which cannot be written does not hold up the others.
+// Package mirror keeps the files that people open with an editor up to date with the
+// journal: log.jsonl and context.jsonl of a thread, the hourly files of tool calls, and
+// the session file of a terminal. The journal is read once for all of them, and a file
+// that cannot be written does not hold up the others.
 package mirror
 
 import (
@@ -23,10 +23,10 @@ import (
 
 // Writer writes files that follow the events of one thread.
 type Writer interface {
-	// LastSeq is the number of the last event that is in the files.
+	// LastSeq returns the number of the last event in the files.
 	LastSeq() int64
-	// Apply writes what the events mean. Those up to LastSeq are skipped; the others must
-	// follow on it. After an error the same events may be applied again.
+	// Apply writes the events. It skips those up to LastSeq; the others must follow
+	// without a gap. After an error the same events may be applied again.
 	Apply(events []chat.Event) error
 }
 
@@ -51,14 +51,13 @@ type Follower struct {
 	Settings *settings.Settings
 }
 
-// BatchSize is how many events are applied at once, and how far the files of a run that
-// goes on for long may be behind.
+// BatchSize is how many events are applied at once, and how far behind the files of a long run may be.
 const BatchSize = 200
 
-// CatchUp brings the files of a thread, and those of further writers, to the journal's end.
+// CatchUp brings the files of a thread, and those of further writers, up to date with the journal.
 func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ...Writer) error {
 	if row, err := f.DB.Thread(ctx, thread); err != nil || row.Listing == journal.Erased {
-		return nil // nothing was said in it, or nothing is left of that
+		return nil // nothing was said in it, or it was erased
 	}
 	writers, failed := f.open(thread)
 	writers = append(writers, further...)
@@ -90,7 +89,7 @@ func (f *Follower) CatchUp(ctx context.Context, thread chat.ThreadID, further ..
 	return failed
 }
 
-// batches gathers events into batches, the last of which may be smaller, or empty: that writes what waited for more.
+// batches groups events into batches. The last batch may be smaller or empty; it writes what waited for more.
 func batches(events iter.Seq2[chat.Event, error]) iter.Seq2[[]chat.Event, error] {
 	return func(yield func([]chat.Event, error) bool) {
 		batch := make([]chat.Event, 0, BatchSize)
@@ -110,7 +109,7 @@ func batches(events iter.Seq2[chat.Event, error]) iter.Seq2[[]chat.Event, error]
 	}
 }
 
-// forget has files written anew where the journal has forgotten words that stand in them.
+// forget rewrites files if the journal has forgotten words in them.
 func forget(writers []Writer, batch []chat.Event) (restarted bool, failed error) {
 	for _, w := range writers {
 		files, ok := w.(*conversation.Writer)
@@ -131,8 +130,8 @@ func forget(writers []Writer, batch []chat.Event) (restarted bool, failed error)
 	return restarted, failed
 }
 
-// open opens the files that every thread has, and those of its tool calls if its agent
-// takes part in rooms or TOOLS_PATH names a directory for them.
+// open opens the files that every thread has. It also opens those of tool calls if the
+// thread's agent takes part in rooms or TOOLS_PATH names a directory for them.
 func (f *Follower) open(thread chat.ThreadID) (writers []Writer, failed error) {
 	files, err := conversation.Open(f.Home.ThreadDir(thread))
 	if err == nil {
@@ -144,7 +143,7 @@ func (f *Follower) open(thread chat.ThreadID) (writers []Writer, failed error) {
 	if dir == "" {
 		bot, err := f.Settings.Bot(thread.Agent())
 		if err != nil || !settings.NamesParticipants(bot) {
-			return writers, failed // a mistake in the configuration is reported where it matters
+			return writers, failed // a mistake in the configuration is reported elsewhere
 		}
 		dir = filepath.Join(f.Home.Dir(), "tools")
 	}

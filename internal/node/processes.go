@@ -7,13 +7,13 @@ import (
 	"chorus/internal/store/nodes"
 )
 
-// The kinds of memos about processes of nodes: where one runs, and that it is to end.
+// The kinds of memos about processes of nodes: where one runs, and that it should end.
 const (
 	processPlace = "process-place"
 	processStop  = "process-stop"
 )
 
-// Processes knows on which node a process runs: it is watch.Places.
+// Processes knows on which node a process runs. It implements watch.Places.
 type Processes struct{ Member *Member }
 
 // Place implements watch.Places.
@@ -21,7 +21,8 @@ func (p Processes) Place(ctx context.Context, id string) error {
 	return p.Member.DB.Remember(ctx, processPlace, id, []byte(p.Member.Name()))
 }
 
-// PlaceOf implements watch.Places. A node that died is listed for an hour; one that is not is gone for longer.
+// PlaceOf implements watch.Places. A node that died is listed for an hour, so
+// a node that is not listed has been gone for longer.
 func (p Processes) PlaceOf(ctx context.Context, id string) (name string, lost bool, err error) {
 	place, err := p.Member.DB.Recall(ctx, processPlace, id)
 	if err != nil || len(place) == 0 {

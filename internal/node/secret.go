@@ -12,13 +12,14 @@ import (
 	"chorus/internal/store"
 )
 
-// What all processes on one journal know and nobody else: kept in it, made by the first that needs it.
+// The secret shared by all processes on one journal and nobody else. It is
+// stored in the journal by the first that needs it.
 const (
 	secretKind, secretKey = "nodes", "secret"
 	forever               = 100 * 365 * 24 * time.Hour
 )
 
-// Secret is one that all processes on one journal share, another one for each purpose.
+// Secret returns a secret that all processes on one journal share, a different one for each purpose.
 func Secret(ctx context.Context, db *store.DB, purpose string) (string, error) {
 	secret, err := db.Recall(ctx, secretKind, secretKey)
 	if err == nil && secret == nil {

@@ -16,19 +16,19 @@ import (
 	"chorus/internal/blobstorage"
 )
 
-// Error is an answer that refuses. It says what helps where that is known.
+// Error is a refusal by the server. Its text says what helps, if known.
 type Error struct {
 	where *Storage
 
 	Status  int
-	Code    string // of S3; "": none was given
+	Code    string // of S3; "" if none was given
 	Message string
 	Region  string        // where the bucket is, if the server says so
-	Key     string        // the access key that was used
-	Skew    time.Duration // of our clock against the server's, where the server minds
+	Key     string        // the access key used
+	Skew    time.Duration // difference between our clock and the server's, if the server objects to it
 }
 
-// Error names the bucket and the fix.
+// Error names the bucket and how to fix the problem.
 func (e *Error) Error() string {
 	o, at := e.where.o, cmp.Or(e.where.o.Endpoint, "Amazon S3")
 	say := ""
@@ -67,7 +67,7 @@ func (e *Error) Error() string {
 	return say
 }
 
-// Is makes bytes that are not there fs.ErrNotExist, and a server that is busy ErrAway.
+// Is makes missing bytes fs.ErrNotExist, and a busy server ErrAway.
 func (e *Error) Is(target error) bool {
 	switch target {
 	case fs.ErrNotExist:
@@ -78,7 +78,7 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// busy reports whether the same may go well later.
+// busy reports whether the same request may succeed later.
 func (e *Error) busy() bool {
 	switch e.Code {
 	case "SlowDown", "RequestTimeout", "InternalError", "ServiceUnavailable", "Throttling", "RequestLimitExceeded", "OperationAborted", "IncompleteBody", "ExpiredToken":
@@ -87,10 +87,10 @@ func (e *Error) busy() bool {
 	return e.Status >= 500 && e.Status != http.StatusNotImplemented || e.Status == http.StatusTooManyRequests || e.Status == http.StatusRequestTimeout
 }
 
-// maxSkew is a little less than what servers accept.
+// maxSkew is slightly less than servers accept.
 const maxSkew = 10 * time.Minute
 
-// refused makes an error of an answer.
+// refused makes an error from a response.
 func (s *Storage) refused(res *http.Response, body []byte, keys awsauth.Keys) error {
 	said := struct{ Code, Message, Region string }{}
 	if xml.Unmarshal(body, &said) != nil {
@@ -99,12 +99,12 @@ func (s *Storage) refused(res *http.Response, body []byte, keys awsauth.Keys) er
 	e := &Error{where: s, Status: res.StatusCode, Code: said.Code, Message: said.Message, Region: cmp.Or(said.Region, res.Header.Get("X-Amz-Bucket-Region")), Key: keys.AccessKeyID}
 	theirs, err := http.ParseTime(res.Header.Get("Date"))
 	if skew := s.o.Now().Sub(theirs); err == nil && skew.Abs() > maxSkew && (e.Code == "AccessDenied" || e.Status == http.StatusForbidden) {
-		e.Code, e.Skew = "RequestTimeTooSkewed", skew // some servers call it something else
+		e.Code, e.Skew = "RequestTimeTooSkewed", skew // some servers use other codes
 	}
 	switch {
 	case e.Code == "" && (e.Status == http.StatusMovedPermanently || e.Status == http.StatusTemporaryRedirect):
 		e.Code = "PermanentRedirect"
-	case e.Code == "" && e.Status == http.StatusForbidden: // an answer to HEAD has no body
+	case e.Code == "" && e.Status == http.StatusForbidden: // a response to HEAD has no body
 		e.Code = "AccessDenied"
 	case e.Code == "ExpiredToken" || e.Code == "InvalidAccessKeyId" || e.Code == "InvalidToken":
 		s.chain.Forget() // the next attempt reads the credentials again
@@ -112,18 +112,18 @@ func (s *Storage) refused(res *http.Response, body []byte, keys awsauth.Keys) er
 	return e
 }
 
-// unreachable makes an error of a connection that failed, was cut or was too slow.
+// unreachable makes an error from a connection that failed, was cut or was too slow.
 func (s *Storage) unreachable(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		if !errors.Is(cause, errSlow) {
-			return cause // the caller's own
+			return cause // the caller's own deadline
 		}
 		err = cause
 	}
 	return fmt.Errorf("%w: %s cannot be reached at %s: see that the server runs and that blobUrl is right (%w)", blobstorage.ErrAway, s.Name(), cmp.Or(s.o.Endpoint, "Amazon S3"), err)
 }
 
-// again tries something until it goes well, cannot go well, or its time is over.
+// again retries something until it succeeds, cannot succeed, or the time is up.
 func (s *Storage) again(ctx context.Context, try func(context.Context) error) error {
 	end := time.Now().Add(s.o.RetryFor)
 	for n := 1; ; n++ {

@@ -1,8 +1,10 @@
-// Package s3 keeps blobs in a bucket of Amazon S3, or of a server that speaks its protocol, such as MinIO, Ceph or Garage.
+// Package s3 stores blobs in a bucket of Amazon S3, or of a server with
+// the same protocol, such as MinIO, Ceph or Garage.
 //
-// It speaks the five calls that it needs over net/http and has the vendor's library sign them. It promises that each call ends: an attempt after a
-// time that grows with its bytes, and what failed because the server was away, busy or cut off is tried again for some seconds. What
-// trying again does not help is an error that names the bucket, and what helps.
+// It makes the five calls that it needs over net/http; the vendor's library signs them. Each
+// call ends: an attempt is limited to a time that grows with its bytes, and what failed because
+// the server was away, busy or disconnected is retried for some seconds. If retrying does not
+// help, the error names the bucket and what helps.
 package s3
 
 import (
@@ -27,37 +29,37 @@ import (
 	"chorus/internal/blobstorage"
 )
 
-// Options say where the bucket is and how it is reached.
+// Options say where the bucket is and how to reach it.
 type Options struct {
 	Bucket    string
-	Prefix    string // of all names, without slashes at its ends; "": none
+	Prefix    string // prefix of all names, without slashes at its ends; "" for none
 	Endpoint  string // https://host[:port] of the server; "": Amazon's in the region
-	Region    string // "": from the environment or the profile, else us-east-1
+	Region    string // "": from the environment or the profile, or else us-east-1
 	Profile   string // of the AWS configuration files
 	PathStyle bool   // https://host/bucket/name instead of https://bucket.host/name
-	AccessKey string // with SecretKey; "": found as Amazon's own programs do
+	AccessKey string // with SecretKey; "": found like Amazon's own programs do
 	SecretKey string
 
-	Client   *http.Client     // nil: one of its own
+	Client   *http.Client     // nil: a new one
 	Now      func() time.Time // nil: time.Now
-	RetryFor time.Duration    // how long a server that is away is tried again; 0: 10 s
-	Timeout  time.Duration    // of an attempt, without the time for its bytes; 0: 15 s
+	RetryFor time.Duration    // how long an unavailable server is retried; 0: 10 s
+	Timeout  time.Duration    // per attempt, in addition to the time for its bytes; 0: 15 s
 }
 
 const (
 	defaultRetryFor = 10 * time.Second
 	defaultTimeout  = 15 * time.Second
 	maxTries        = 6
-	// slowest is how many bytes a second a line carries at least that blobs are put over.
+	// slowest is the lowest expected speed of the connection, in bytes per second.
 	slowest = 256 << 10
-	// maxObject bounds what is read into memory: blobs are far smaller.
+	// maxObject limits what is read into memory; blobs are far smaller.
 	maxObject   = 1 << 30
 	maxReport   = 64 << 10 // of an error
 	maxPage     = 16 << 20 // of a list
 	emptySHA256 = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 )
 
-// Storage is a bucket, or the part of one below a prefix.
+// Storage is a bucket, or the part of it below a prefix.
 type Storage struct {
 	o     Options
 	base  *url.URL // of the server, without a path
@@ -66,7 +68,7 @@ type Storage struct {
 
 var _ blobstorage.Storage = (*Storage)(nil)
 
-// New makes a storage. Nothing is asked before the first call.
+// New creates a storage. It makes no request.
 func New(o Options) (*Storage, error) {
 	if o.Bucket == "" {
 		return nil, errors.New("no bucket is named")
@@ -91,7 +93,8 @@ func New(o Options) (*Storage, error) {
 	return s, nil
 }
 
-// Name implements blobstorage.Storage. The endpoint is no part of it: machines may reach one server by several names.
+// Name implements blobstorage.Storage. It does not include the endpoint,
+// because machines may reach one server by different names.
 func (s *Storage) Name() string {
 	return strings.TrimSuffix("s3://"+s.o.Bucket+"/"+s.o.Prefix, "/")
 }
@@ -102,7 +105,7 @@ func (s *Storage) Close() error {
 	return nil
 }
 
-// below is the beginning of every name.
+// below returns the prefix of every name.
 func (s *Storage) below() string {
 	if s.o.Prefix == "" {
 		return ""
@@ -112,7 +115,8 @@ func (s *Storage) below() string {
 
 func (s *Storage) key(hash string) string { return s.below() + hash[:2] + "/" + hash }
 
-// Put implements blobstorage.Storage. The hash is signed with the request, so a server that checks signatures refuses bytes that were changed on their way.
+// Put implements blobstorage.Storage. The hash is signed with the request, so a server
+// that checks signatures refuses bytes that were changed in transit.
 func (s *Storage) Put(ctx context.Context, hash string, data []byte) error {
 	return s.again(ctx, func(ctx context.Context) error {
 		_, _, err := s.do(ctx, call{method: http.MethodPut, key: s.key(hash), payload: hash, body: data})
@@ -120,7 +124,8 @@ func (s *Storage) Put(ctx context.Context, hash string, data []byte) error {
 	})
 }
 
-// Get implements blobstorage.Storage. Bytes that are not those of the hash are read once more before they are given: a line may have changed them.
+// Get implements blobstorage.Storage. If the bytes do not match the hash, they are
+// read a second time, because they may have changed in transit.
 func (s *Storage) Get(ctx context.Context, hash string) (data []byte, err error) {
 	for range 2 {
 		err = s.again(ctx, func(ctx context.Context) (err error) {
@@ -140,8 +145,8 @@ func (s *Storage) Size(ctx context.Context, hash string) (size int64, err error)
 		head, _, err := s.do(ctx, call{method: http.MethodHead, key: s.key(hash)})
 		size = head.length
 		if failed, ok := errors.AsType[*Error](err); ok && !failed.busy() {
-			// An answer to HEAD has no body, so it cannot say whether the bytes are missing, or the bucket is, or what else is wrong. A blob must not be taken
-			// for lost because of a wrong bucket.
+			// A response to HEAD has no body, so it cannot say whether the bytes or the bucket are
+			// missing, or what else is wrong. A wrong bucket must not make a blob count as lost.
 			head, _, err = s.do(ctx, call{method: http.MethodGet, key: s.key(hash), first: true, most: maxObject})
 			size = head.length
 		}
@@ -150,7 +155,8 @@ func (s *Storage) Size(ctx context.Context, hash string) (size int64, err error)
 	return size, err
 }
 
-// Remove implements blobstorage.Storage. An attempt without an answer may still be carried out, so it is not followed by another one.
+// Remove implements blobstorage.Storage. An attempt without a response
+// may still be carried out, so it is not repeated.
 func (s *Storage) Remove(ctx context.Context, hash string) error {
 	_, _, err := s.do(ctx, call{method: http.MethodDelete, key: s.key(hash)})
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +165,7 @@ func (s *Storage) Remove(ctx context.Context, hash string) error {
 	return err
 }
 
-// page is an answer to ListObjectsV2.
+// page is a response to ListObjectsV2.
 type page struct {
 	Contents []struct {
 		Key          string
@@ -237,7 +243,7 @@ func (s *Storage) SetOwner(ctx context.Context, owner string) error {
 	return s.put(ctx, s.below()+blobstorage.OwnerFile, []byte(owner+"\n"))
 }
 
-// put keeps something that is no blob.
+// put stores something other than a blob.
 func (s *Storage) put(ctx context.Context, key string, data []byte) error {
 	sum := sha256.Sum256(data)
 	return s.again(ctx, func(ctx context.Context) error {
@@ -271,18 +277,18 @@ func (s *Storage) Check(ctx context.Context) error {
 // call is one request.
 type call struct {
 	method  string
-	key     string // "": the bucket
+	key     string // "" for the bucket
 	query   url.Values
-	payload string // the SHA-256 of the body; "": there is none
+	payload string // the SHA-256 of the body; "" if there is none
 	body    []byte
-	first   bool  // only the first byte is wanted
-	most    int64 // of the answer's body
+	first   bool  // only the first byte is needed
+	most    int64 // maximum length of the response body
 }
 
-// answer is what is needed of one beside its body.
+// answer is what is needed from a response besides its body.
 type answer struct{ length int64 }
 
-// do makes one attempt. Its time is limited, and longer for more bytes.
+// do makes one attempt. Its time limit grows with the number of bytes.
 func (s *Storage) do(ctx context.Context, c call) (answer, []byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -322,21 +328,21 @@ func (s *Storage) do(ctx context.Context, c call) (answer, []byte, error) {
 	return answer{length: length}, body, nil
 }
 
-// carrying is how long so many bytes may take.
+// carrying returns how long a number of bytes may take.
 func carrying(n int64) time.Duration {
 	return time.Duration(max(n, 0)) * time.Second / slowest
 }
 
-// errSlow is why an attempt ended that took too long.
+// errSlow ends an attempt that took too long.
 var errSlow = errors.New("there was no answer in time")
 
-// request makes a request and signs it.
+// request builds and signs a request.
 func (s *Storage) request(ctx context.Context, c call) (*http.Request, awsauth.Keys, error) {
 	keys, err := s.chain.Credentials(ctx)
 	if err != nil {
 		return nil, keys, &Error{where: s, Code: "NoCredentials", Message: err.Error()}
 	}
-	region, _ := s.chain.Region(ctx) // a profile that cannot be read was an error above
+	region, _ := s.chain.Region(ctx) // an unreadable profile already caused an error above
 	region = cmp.Or(region, "us-east-1")
 	address := s.address(region, c.key)
 	address.RawQuery = c.query.Encode()
@@ -355,7 +361,7 @@ func (s *Storage) request(ctx context.Context, c call) (*http.Request, awsauth.K
 	return req, keys, keys.Sign(ctx, req, payload, "s3", region, true, s.o.Now())
 }
 
-// address is where a name is.
+// address returns the URL of a name.
 func (s *Storage) address(region, key string) *url.URL {
 	var at url.URL
 	if s.base != nil {
@@ -376,7 +382,7 @@ func (s *Storage) address(region, key string) *url.URL {
 	return &at
 }
 
-// escaped is a path as S3 signs it: everything but letters, digits, and a few signs is written with %.
+// escaped returns a path as S3 signs it: everything but letters, digits and a few signs is percent-encoded.
 func escaped(path string) string {
 	var out strings.Builder
 	for i := range len(path) {

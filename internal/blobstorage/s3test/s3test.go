@@ -1,4 +1,5 @@
-// Package s3test gives tests a server that speaks S3 and checks signatures, written by others, and lets them break it.
+// Package s3test gives tests a third-party server that speaks S3 and
+// checks signatures, and lets them inject faults.
 package s3test
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/rclone/gofakes3/s3mem"
 )
 
-// The one key that the server knows, and the bucket that it has.
+// The only key that the server knows, and its bucket.
 const (
 	AccessKey = "AKIDTEST"
 	SecretKey = "test-secret"
@@ -27,10 +28,10 @@ type Server struct {
 	real  http.Handler
 }
 
-// Fault may answer a request in the server's place; false: it has not. next is the server.
+// Fault may answer a request in place of the server. It returns false if it did not. next is the server.
 type Fault func(w http.ResponseWriter, r *http.Request, next http.Handler) bool
 
-// New starts a server that ends with the test.
+// New starts a server that stops with the test.
 func New(t testing.TB) *Server {
 	t.Helper()
 	backend := s3mem.New()
@@ -53,7 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	s.real.ServeHTTP(w, r)
 }
 
-// Break has a fault asked first from now on; nil: none.
+// Break makes a fault handle requests first from now on; nil removes it.
 func (s *Server) Break(fault Fault) {
 	if fault == nil {
 		s.fault.Store(nil)
@@ -62,7 +63,7 @@ func (s *Server) Break(fault Fault) {
 	s.fault.Store(&fault)
 }
 
-// BlobURL is what blobUrl would say.
+// BlobURL returns the value for blobUrl.
 func (s *Server) BlobURL(prefix string) string {
 	return "s3://" + Bucket + "/" + prefix + "?endpoint=" + s.URL + "&region=eu-central-1"
 }

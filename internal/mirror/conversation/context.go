@@ -20,11 +20,11 @@ type contextLine struct {
 	raw   []byte
 }
 
-// The shapes of context.jsonl. "seq" is ours and comes last.
+// The message formats of context.jsonl. "seq" is our addition and comes last.
 
 type userMessage struct {
 	Role      string `json:"role"`
-	Content   any    `json:"content"` // text, or []any when there are pictures
+	Content   any    `json:"content"` // text, or []any if there are pictures
 	Timestamp int64  `json:"timestamp"`
 	Seq       int64  `json:"seq,omitempty"`
 }
@@ -67,7 +67,7 @@ type thinkingPart struct {
 	Type      string `json:"type"`
 	Thinking  string `json:"thinking"`
 	Signature string `json:"thinkingSignature,omitempty"`
-	Redacted  bool   `json:"redacted,omitempty"` // the signature is all there is
+	Redacted  bool   `json:"redacted,omitempty"` // there is only the signature
 }
 
 type callPart struct {
@@ -83,7 +83,7 @@ type usage struct {
 	CacheRead   int  `json:"cacheRead"`
 	CacheWrite  int  `json:"cacheWrite"`
 	TotalTokens int  `json:"totalTokens"`
-	Cost        cost `json:"cost"` // the ledger knows it, the mirror does not
+	Cost        cost `json:"cost"` // only the ledger knows it
 }
 
 type cost struct {
@@ -94,13 +94,13 @@ type cost struct {
 	Total      float64 `json:"total"`
 }
 
-// window follows the prompt: a message takes its place where a run takes it, what
-// was only heard where the first request sees it.
+// window follows the prompt: a prompt gets its place when a run takes it, and
+// what was only heard when the first request sees it.
 func (b *batch) window(ev chat.Event) error {
 	switch body := ev.Body.(type) {
 	case chat.Received:
 		if body.Silent {
-			return nil // no words of the conversation
+			return nil // not part of the conversation
 		}
 		if body.Prompt {
 			b.st.Waiting = append(b.st.Waiting, b.t.hold(ev, body.Blocks, ""))
@@ -168,13 +168,12 @@ func (b *batch) place(list *[]held, place int64, which func(held) bool) {
 	*list = kept
 }
 
-// withSeq puts the place behind the last key of an object.
+// withSeq appends the place as the last key of an object.
 func withSeq(message json.RawMessage, place int64) []byte {
 	return fmt.Appendf(slices.Clone(message[:len(message)-1]), `,"seq":%d}`, place)
 }
 
-// cut rewrites the window without the lines that go, and with those in front that
-// stand for them.
+// cut rewrites the window without some lines, and with the lines in front that replace them.
 func (b *batch) cut(goes func(contextLine) bool, front ...contextLine) error {
 	if !b.rewrite {
 		old, err := readContext(b.t.path(ContextName))
@@ -200,7 +199,7 @@ func summaryText(c chat.Compacted) string {
 	return text + "\n</compaction-summary>"
 }
 
-// said adds an answer. An attempt that failed is no part of the window.
+// said adds an answer. A failed attempt is not part of the window.
 func (b *batch) said(ev chat.Event, s chat.Said) {
 	content := b.t.parts(s.Blocks)
 	if s.Error != nil || len(content) == 0 {
@@ -246,7 +245,7 @@ func millis(at time.Time) int64 {
 	return at.UnixMilli()
 }
 
-// hold is a message that has no place yet.
+// hold returns a message that has no place yet.
 func (t *Writer) hold(ev chat.Event, blocks chat.Blocks, name string) held {
 	h := held{Seq: ev.Seq, Message: t.userContent(blocks, name, ev.At), Name: name}
 	if _, files := blocks.Apart(); len(files) > 0 {
@@ -255,7 +254,7 @@ func (t *Writer) hold(ev chat.Event, blocks chat.Blocks, name string) held {
 	return h
 }
 
-// change gives a message that has no place yet its new words or its files.
+// change updates the words or the files of a message that has no place yet.
 func (t *Writer) change(list []held, body chat.Edited, at time.Time) {
 	for i, h := range list {
 		if h.Seq == body.Seq {
@@ -266,8 +265,8 @@ func (t *Writer) change(list []held, body chat.Edited, at time.Time) {
 	}
 }
 
-// userContent is a user message without its place. A name in front tells apart
-// people who only were heard.
+// userContent returns a user message without its place. A name in
+// front distinguishes people who were only heard.
 func (t *Writer) userContent(blocks chat.Blocks, name string, at time.Time) json.RawMessage {
 	text := blocks.Text()
 	if name != "" {
@@ -300,7 +299,7 @@ func pathless(f chat.File) string {
 	return ""
 }
 
-// parts is the content of an answer or a result.
+// parts returns the content of an answer or a result.
 func (t *Writer) parts(blocks chat.Blocks) []any {
 	parts := []any{}
 	for _, block := range blocks {
@@ -333,8 +332,7 @@ func (t *Writer) image(p chat.Image) any {
 	return textPart{"text", strings.TrimSpace("[image "+p.Name) + "]"}
 }
 
-// imported is the messages that came from elsewhere, or, where their bytes cannot
-// be had, a word about them.
+// imported returns imported messages or, if their bytes are not available, a note about them.
 func (t *Writer) imported(b chat.Imported, at time.Time) []json.RawMessage {
 	var lines []chat.Line
 	err := errNoBlobs

@@ -10,8 +10,8 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// repairLog records which messages are in the log beyond what the sidecar knows, and ends
-// or cuts away a torn last line.
+// repairLog records which messages are in the log beyond what the sidecar
+// knows, and completes or removes an incomplete last line.
 func (t *Writer) repairLog() error {
 	path := t.path(LogName)
 	size, err := jsonl.Size(path)
@@ -42,7 +42,7 @@ func (t *Writer) repairLog() error {
 	return os.Truncate(path, int64(len(data)-len(torn)))
 }
 
-// splitLines gives the lines of a file and what follows the last newline.
+// splitLines returns the lines of a file and what follows the last newline.
 func splitLines(data []byte) (lines [][]byte, torn []byte) {
 	for {
 		line, rest, ok := bytes.Cut(data, []byte("\n"))
@@ -53,8 +53,8 @@ func splitLines(data []byte) (lines [][]byte, torn []byte) {
 	}
 }
 
-// repairContext cuts away what was written after the event of the sidecar, and reports
-// whether the rest is what the sidecar describes.
+// repairContext removes what was written after the sidecar's event, and
+// reports whether the rest matches the sidecar.
 func (t *Writer) repairContext() (bool, error) {
 	path := t.path(ContextName)
 	size, err := jsonl.Size(path)
@@ -82,7 +82,7 @@ func (t *Writer) repairContext() (bool, error) {
 	return true, jsonl.Replace(path, buf.Bytes())
 }
 
-// readContext reads the lines of a context; those that are not JSON are left out.
+// readContext reads the lines of a context. It leaves out those that are not JSON.
 func readContext(path string) ([]contextLine, error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -21,13 +21,13 @@ type LogEntry struct {
 	Attachments []LogAttachment `json:"attachments,omitempty"`
 }
 
-// LogAttachment says where an attachment came from and where it lies.
+// LogAttachment says where an attachment came from and where it is stored.
 type LogAttachment struct {
 	Original string `json:"original"`
 	Local    string `json:"local"`
 }
 
-// entry logs what people said and what they were answered, never the work between.
+// entry logs what people said and the final answers, never the work in between.
 func (b *batch) entry(ev chat.Event) {
 	switch body := ev.Body.(type) {
 	case chat.Received:
@@ -41,15 +41,15 @@ func (b *batch) entry(ev chat.Event) {
 	case chat.RunEnded:
 		answer := cmp.Or(body.Text, b.st.Reply)
 		b.st.Reply, b.st.Cut = "", false
-		if strings.TrimSpace(answer) == "" || chat.IsSilent(answer) { // nobody sees a silent one
+		if strings.TrimSpace(answer) == "" || chat.IsSilent(answer) { // nobody sees a silent answer
 			return
 		}
 		b.logEntry(ev, LogEntry{UserID: "bot", UserName: cmp.Or(ev.Thread.Agent(), "bot"), Text: answer, IsBot: true})
 	}
 }
 
-// follow keeps the newest answer: the text of the last message that calls no
-// tool, with what came before it where that was cut at its length.
+// follow keeps the newest answer: the text of the last message without tool calls,
+// preceded by the earlier parts if it was cut at the length limit.
 func (b *batch) follow(said chat.Said) {
 	switch {
 	case said.Error != nil:
@@ -94,7 +94,7 @@ func (b *batch) logEntry(ev chat.Event, entry LogEntry) {
 
 func (t *Writer) repeated(id string, at time.Time) bool {
 	before, ok := t.recent[id]
-	if ok && at.Sub(before) < again && !at.Equal(before) { // the same instant is a repeated Apply
+	if ok && at.Sub(before) < again && !at.Equal(before) { // the same time is a repeated Apply
 		return true
 	}
 	if len(t.recent) > 256 {
@@ -108,7 +108,7 @@ func (t *Writer) repeated(id string, at time.Time) bool {
 	return false
 }
 
-// encode writes our own structs, whose arguments are known to be JSON.
+// encode encodes our own structs, whose arguments are known to be valid JSON.
 func encode(v any) []byte {
 	data, err := text.JSON(v)
 	if err != nil {

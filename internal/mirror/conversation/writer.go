@@ -1,14 +1,14 @@
-// Package conversation writes what happened in a thread for people, grep and export:
-// log.jsonl (who said what, in the shape of Guppy's LogEntry) and context.jsonl (the
-// window as the model sees it, in pi's message shapes).
+// Package conversation writes the events of a thread for people, grep and export:
+// log.jsonl (who said what, in the format of Guppy's LogEntry) and context.jsonl (the
+// window as the model sees it, in pi's message formats).
 //
-// It promises that the files follow from the events alone. An event is written once,
-// whatever crashed in between; a file that lost its end, or was deleted, is written again
-// from the first event. The program never reads them back as truth.
+// The files depend only on the events. An event is written once, whatever crashed in
+// between. A file that was truncated or deleted is written again from the first
+// event. The program never relies on their content.
 //
-// The number of the last event is kept in .mirror.json beside the files and written last.
-// What the files contain beyond it is recognised: a log entry by its messageId, a line of
-// the context by its "seq", its place in the prompt.
+// The number of the last event is stored in .mirror.json next to the files and written
+// last. Content beyond it is recognised: a log entry by its messageId, a line of the
+// context by its "seq", which is its place in the prompt.
 package conversation
 
 import (
@@ -35,42 +35,40 @@ const (
 
 // Writer writes the files of one thread. It is for one goroutine.
 type Writer struct {
-	// Blobs, when set before Apply, finds the bytes of images and of imported messages.
-	// Without it, or where it fails, the files have a note instead.
+	// Blobs, if set before Apply, returns the bytes of images and of imported messages.
+	// Without it, or if it fails, the files have a note instead.
 	Blobs func(hash string) ([]byte, error)
 
 	dir      string
 	st       state
 	seen     map[string]bool      // messages in the log beyond what the sidecar knows
-	recent   map[string]time.Time // messages logged lately, by their time
+	recent   map[string]time.Time // recently logged messages, with their times
 	follower jsonl.Follower
 }
 
-// state is the sidecar: the last event in the files, their sizes then, and what is not in
-// them yet.
+// state is the sidecar: the last event in the files, their sizes at that point, and what is not in them yet.
 type state struct {
 	Seq         int64  `json:"seq"`
 	LogSize     int64  `json:"logSize"`
 	ContextSize int64  `json:"contextSize"`
 	ContextLast int64  `json:"contextLast"` // place of the context's last line
 	Model       string `json:"model,omitempty"`
-	Waiting     []held `json:"waiting,omitempty"` // prompts that no run has taken
-	Heard       []held `json:"heard,omitempty"`   // messages that no request has seen
+	Waiting     []held `json:"waiting,omitempty"` // prompts not yet taken by a run
+	Heard       []held `json:"heard,omitempty"`   // messages not yet seen by a request
 	Reply       string `json:"reply,omitempty"`   // the newest answer of the current run
-	Cut         bool   `json:"cut,omitempty"`     // that answer was cut at its length and goes on
-	Forgot      int64  `json:"forgot,omitempty"`  // the event for which the files were last written anew
+	Cut         bool   `json:"cut,omitempty"`     // that answer was cut at the length limit and continues
+	Forgot      int64  `json:"forgot,omitempty"`  // the event for which the files were last rewritten
 }
 
 // held is a message that has no place in the prompt yet.
 type held struct {
 	Seq     int64           `json:"seq"`
 	Message json.RawMessage `json:"message"`
-	Name    string          `json:"name,omitempty"`   // put before the text
-	Blocks  chat.Blocks     `json:"blocks,omitempty"` // for a message with files, whose text may change alone
+	Name    string          `json:"name,omitempty"`   // precedes the text
+	Blocks  chat.Blocks     `json:"blocks,omitempty"` // for a message with files, whose text may change separately
 }
 
-// Open opens the directory of a thread, which is made if needed, and repairs what a crash
-// has left.
+// Open opens the directory of a thread, creating it if needed, and repairs what a crash left.
 func Open(dir string) (*Writer, error) {
 	t := &Writer{dir: dir, recent: map[string]time.Time{}}
 	t.follower = jsonl.Follower{Last: t.LastSeq, Load: t.load, Write: t.write}
@@ -85,12 +83,12 @@ func Open(dir string) (*Writer, error) {
 
 func (t *Writer) path(name string) string { return filepath.Join(t.dir, name) }
 
-// LastSeq is the number of the last event that is in the files; after a failed Apply or a
-// repair it may be lower than before.
+// LastSeq returns the number of the last event in the files. After a
+// failed Apply or a repair it may be lower than before.
 func (t *Writer) LastSeq() int64 { return t.st.Seq }
 
-// load reads the sidecar and compares the files with it. Where they differ it begins again
-// at 0, which is always right and only costs time.
+// load reads the sidecar and compares the files with it. If they differ it starts
+// again at 0, which is always correct and only costs time.
 func (t *Writer) load() error {
 	t.st, t.seen = state{}, map[string]bool{}
 	data, err := os.ReadFile(t.path(sidecarName))
@@ -118,8 +116,8 @@ func (t *Writer) load() error {
 	return t.repairLog()
 }
 
-// Restart removes the files, which are then written from the first event: the journal has
-// forgotten words that may stand in them. For one event it is done once.
+// Restart removes the files, which are then written from the first event, because the journal
+// has forgotten words that may be in them. It does so once per event.
 func (t *Writer) Restart(seq int64) (done bool, err error) {
 	if t.st.Seq == 0 || t.st.Forgot >= seq {
 		return false, nil
@@ -137,7 +135,7 @@ func (t *Writer) Restart(seq int64) (done bool, err error) {
 	return true, jsonl.Replace(t.path(sidecarName), data)
 }
 
-// Apply writes what the events mean, as jsonl.Follower does.
+// Apply writes the events, like jsonl.Follower.
 func (t *Writer) Apply(events []chat.Event) error {
 	if err := t.follower.Apply(events); err != nil {
 		return fmt.Errorf("mirror %s: %w", t.dir, err)
@@ -166,7 +164,7 @@ type batch struct {
 	st      state
 	log     []byte
 	context []contextLine
-	rewrite bool // context is the whole file, not only what is added to it
+	rewrite bool // context is the whole file, not only an addition
 }
 
 func (b *batch) take(ev chat.Event) error {

@@ -1,7 +1,6 @@
-// Package jsonl is what the files that mirror a thread have in common: lines of JSON that
-// are appended, replaced whole and read back after a crash, and a place in the journal up
-// to which they are complete. It promises that a write which failed half-way is noticed
-// before the next one.
+// Package jsonl is shared by the files that mirror a thread: lines of JSON that are appended,
+// replaced as a whole and read back after a crash, and a position in the journal up to which they
+// are complete. A write that failed half-way is noticed before the next one.
 package jsonl
 
 import (
@@ -10,8 +9,7 @@ import (
 	"os"
 )
 
-// Append adds to a file, which is made if there is something to add, and gives its size
-// afterwards.
+// Append appends to a file, creating it if there is something to append, and returns its size afterwards.
 func Append(path string, data []byte) (int64, error) {
 	if len(data) == 0 {
 		return Size(path)
@@ -28,8 +26,8 @@ func Append(path string, data []byte) (int64, error) {
 	return info.Size(), nil
 }
 
-// Replace writes a file whole through a temporary one with a fixed name, so that what a
-// crash leaves is overwritten the next time.
+// Replace replaces a file through a temporary one with a fixed name, so that
+// the remains of a crash are overwritten the next time.
 func Replace(path string, data []byte) error {
 	tmp := path + ".tmp"
 	if err := os.WriteFile(tmp, data, 0o600); err != nil {
@@ -39,7 +37,7 @@ func Replace(path string, data []byte) error {
 	return os.Rename(tmp, path)
 }
 
-// Size is the size of a file, 0 if it does not exist.
+// Size returns the size of a file, 0 if it does not exist.
 func Size(path string) (int64, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

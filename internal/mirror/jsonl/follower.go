@@ -9,22 +9,21 @@ import (
 	"chorus/internal/chat"
 )
 
-// ErrGap: the events do not follow on the last one that is in the files. Nothing was
-// written; read the journal from there.
+// ErrGap means that the events do not follow the last one in the files.
+// Nothing was written; read the journal from there.
 var ErrGap = errors.New("events are missing before this one")
 
 // Follower applies the events of one thread to files.
 type Follower struct {
-	Last  func() int64             // number of the last event that is in the files
-	Load  func() error             // reads the files again and cuts away what a failed write left
-	Write func([]chat.Event) error // writes events that follow on Last
+	Last  func() int64             // number of the last event in the files
+	Load  func() error             // reads the files again and removes what a failed write left
+	Write func([]chat.Event) error // writes events that follow Last
 
 	failed bool
 }
 
-// Apply writes what the events mean. Those up to Last are skipped, the others must follow
-// without a gap. After an error nothing counts as written, and the same events may be
-// applied again.
+// Apply writes the events. It skips those up to Last; the others must follow without a gap. After
+// an error nothing counts as written, and the same events may be applied again.
 func (f *Follower) Apply(events []chat.Event) error {
 	if f.failed {
 		if err := f.Load(); err != nil {
@@ -49,7 +48,7 @@ func (f *Follower) Apply(events []chat.Event) error {
 	return nil
 }
 
-// UniqueID is the id of a call, with a number behind it if it was used before.
+// UniqueID returns the id of a call, with a number appended if it was used before.
 func UniqueID(id string, used map[string]bool) string {
 	id = cmp.Or(id, "call")
 	name := id

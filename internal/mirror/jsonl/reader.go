@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// MaxLine is far above any line that a tool result can make, pictures included; a longer
-// one is skipped so that a broken file cannot take all memory.
+// MaxLine is far more than any line of a tool result needs, even with pictures. Longer
+// lines are skipped, so that a broken file cannot use up all memory.
 const MaxLine = 64 << 20
 
 // Line is one line of a file, without its newline.
@@ -20,13 +20,13 @@ type Line struct {
 	Long  bool // over the limit; Text is empty
 }
 
-// Blank reports whether there is nothing in the line.
+// Blank reports whether the line is blank.
 func (l Line) Blank() bool { return !l.Long && len(bytes.TrimSpace(l.Text)) == 0 }
 
-// Reader gives the lines of a file.
+// Reader reads the lines of a file.
 type Reader struct {
-	No     int   // of the line that was read last
-	Offset int64 // behind that line
+	No     int   // of the last line read
+	Offset int64 // after that line
 	in     *bufio.Reader
 	limit  int
 }
@@ -38,7 +38,7 @@ func NewReader(r io.Reader, limit int) *Reader {
 
 var utf8BOM = []byte("\xef\xbb\xbf")
 
-// Next gives the next line; io.EOF when there is none. A byte order mark is left out.
+// Next returns the next line, or io.EOF. A byte order mark is left out.
 func (r *Reader) Next() (Line, error) {
 	out := Line{No: r.No + 1, At: r.Offset}
 	for {

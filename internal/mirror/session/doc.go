@@ -1,12 +1,10 @@
-// Package session reads and writes session logs in the Local Coding Agent's
-// format: .agent/session_<id>.jsonl, one line per entry, and the index
-// .agent/sessions.jsonl beside it.
+// Package session reads and writes session logs in the Local Coding Agent's format:
+// .agent/session_<id>.jsonl, one line per entry, and the index .agent/sessions.jsonl next to it.
 //
-// It promises that an event is written once and whole, whatever crashed in between (each
-// line has the event's number and how many lines of the event follow); that a file which
-// is no session log is never changed; that reading goes on after a broken line and reports
-// which one it was; and that what is read never has a call without its result or a result
-// without its call.
+// An event is written once and completely, whatever crashed in between: each line has the event's
+// number and how many lines of the event follow. A file that is not a session log is never changed.
+// Reading continues after a broken line and reports which one it was. What is read never has a call
+// without its result or a result without its call.
 package session
 
 import (
@@ -19,10 +17,10 @@ import (
 // Folder is the directory of session logs in a repository.
 const Folder = ".agent"
 
-// validID keeps an id from being a path.
+// validID prevents an id from being a path.
 var validID = pattern.Lazy(`^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$`)
 
-// Path is the log of a session in a repository.
+// Path returns the log of a session in a repository.
 func Path(repo, id string) (string, error) {
 	if !validID().MatchString(id) {
 		return "", fmt.Errorf("session id %.80q: want letters, digits, hyphens and underscores only", id)

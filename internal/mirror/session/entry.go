@@ -9,8 +9,8 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// entry is one line as it is read, with the fields of all kinds of lines. Keys are matched
-// without regard to case, as encoding/json does.
+// entry is one line as read, with the fields of all kinds of lines. Keys are
+// matched without regard to case, as encoding/json does.
 type entry struct {
 	at   time.Time
 	kind string // data.type in lower case
@@ -49,7 +49,7 @@ var (
 	errNoData = errors.New(`it has no "data" object with a "type"`)
 )
 
-// parseLine reads one line. errNoData means that it is JSON, but no entry.
+// parseLine reads one line. errNoData means that it is JSON but not an entry.
 func parseLine(l jsonl.Line) (entry, error) {
 	if l.Long {
 		return entry{}, errLong
@@ -71,7 +71,7 @@ func parseLine(l jsonl.Line) (entry, error) {
 	if e.kind = strings.ToLower(e.Type); e.kind == "" {
 		return entry{}, errNoData
 	}
-	e.at, _ = time.Parse(time.RFC3339Nano, outer.Timestamp) // an unreadable time is no time
+	e.at, _ = time.Parse(time.RFC3339Nano, outer.Timestamp) // an unreadable time counts as missing
 	return e, nil
 }
 
@@ -83,8 +83,7 @@ func (e entry) speech() speech {
 	return s
 }
 
-// parseCall reads one element of toolCalls. The arguments may be text or, from other
-// programs, an object.
+// parseCall reads one element of toolCalls. The arguments may be text or, from other programs, an object.
 func parseCall(raw json.RawMessage) (toolCall, bool) {
 	var c struct {
 		CallID   string          `json:"callId"`
@@ -97,7 +96,7 @@ func parseCall(raw json.RawMessage) (toolCall, bool) {
 	return toolCall{c.CallID, c.Name, plain(c.ArgsJSON)}, true
 }
 
-// plain opens a JSON string; any other value is its own text, null is none.
+// plain decodes a JSON string. Any other value is returned as its JSON text; null gives "".
 func plain(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {

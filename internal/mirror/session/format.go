@@ -17,8 +17,7 @@ type envelope struct {
 	Data      any       `json:"data"`
 }
 
-// mark ends the data of a line that mirrors an event: the event's number, and
-// how many lines of it are still to come.
+// mark ends the data of a line that mirrors an event: the event's number, and how many of its lines follow.
 type mark struct {
 	Seq  int64 `json:"seq,omitempty"`
 	Left int   `json:"left,omitempty"`
@@ -44,8 +43,8 @@ type startLine struct {
 	Start
 }
 
-// speech is what somebody said; it is in the user_prompt line when it arrived
-// and in the message line where the model was given it.
+// speech is what somebody said. It appears in the user_prompt line when it
+// arrived and in the message line when the model was given it.
 type speech struct {
 	Content     string       `json:"content"`
 	UserID      string       `json:"userId,omitempty"`
@@ -117,16 +116,16 @@ type eventLine struct {
 type noteLine struct {
 	Type  string  `json:"type"`
 	Key   string  `json:"key,omitempty"`
-	Value *string `json:"value,omitempty"` // absent: the note is gone
+	Value *string `json:"value,omitempty"` // missing if the note was removed
 	mark
 }
 
-// result is a tool's result as the log keeps it.
+// result is a tool's result in the log.
 type result struct {
 	OK          bool            `json:"ok"`
 	Stdout      string          `json:"stdout,omitempty"`
 	Stderr      string          `json:"stderr,omitempty"`
-	ExitCode    int             `json:"exitCode,omitempty"` // of a command that ended with another than 0
+	ExitCode    int             `json:"exitCode,omitempty"` // the command's exit code, if not 0
 	Data        json.RawMessage `json:"data,omitempty"`
 	Diagnostics []diagnostic    `json:"diagnostics,omitempty"`
 }
@@ -136,8 +135,8 @@ type diagnostic struct {
 	Message string `json:"message"`
 }
 
-// text is everything in a result that a model can use. The original sent only
-// the first field it found, so a command's output never arrived beside its data.
+// text returns everything in a result that a model can use. The original program sent only the
+// first field it found, so a command's output was lost if there was data.
 func (r result) text() string {
 	var parts []string
 	if len(r.Data) > 0 && !bytes.Equal(r.Data, []byte("null")) {
@@ -175,7 +174,7 @@ func resultOf(b chat.ToolRan) result {
 	return result{OK: b.Exit == 0, Stdout: output, ExitCode: b.Exit}
 }
 
-// encode is one line with its newline.
+// encode returns one line with its newline.
 func encode(at time.Time, data any) ([]byte, error) {
 	line, err := text.JSON(envelope{at.UTC(), data})
 	if err != nil {

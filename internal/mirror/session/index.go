@@ -19,8 +19,7 @@ type indexLine struct {
 	Mode        string `json:"mode,omitempty"`
 }
 
-// AppendIndex adds a session to the list of its repository; action is "created" or
-// "resumed".
+// AppendIndex adds a session to the list of its repository. action is "created" or "resumed".
 func AppendIndex(repo, action string, s Start, at time.Time) error {
 	data, err := encode(at, indexLine{"session", s.SessionID, action, s.SessionPath, s.RepoRoot, s.Provider, s.Model, s.Mode})
 	if err != nil {

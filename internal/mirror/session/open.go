@@ -8,11 +8,12 @@ import (
 	"path/filepath"
 )
 
-// ErrLink: a link stands where a log or its folder belongs; nothing was written.
+// ErrLink means that there is a link in place of a log or its folder. Nothing was written.
 var ErrLink = errors.New("a link stands in its place, which could lead into any file; remove it")
 
-// openLog opens a file to append to it. In the folder of a repository no link is followed: whoever made the repository,
-// or a command in it, could lead the log into other files. A path elsewhere was chosen by a person.
+// openLog opens a file for appending. In the folder of a repository it follows no link,
+// because whoever made the repository, or a command in it, could redirect the log into
+// other files. A path elsewhere was chosen by a person.
 func openLog(path string) (*os.File, error) {
 	const flags = os.O_RDWR | os.O_CREATE | os.O_APPEND
 	dir, name := filepath.Split(path)

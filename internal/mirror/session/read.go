@@ -12,21 +12,20 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// Log is what a session log holds.
+// Log is the content of a session log.
 type Log struct {
 	Start Start             // of the last session_start
-	Notes map[string]string // work notes that are still there
+	Notes map[string]string // work notes that were not removed
 	lines []chat.Line
 }
 
-// Lines is the conversation, every call followed by its result. The caller may
-// keep and change the slice.
+// Lines returns the conversation, every call followed by its result. The caller may keep and change the slice.
 func (l Log) Lines() []chat.Line { return append([]chat.Line(nil), l.lines...) }
 
-// Read reads a log to its end. Lines that cannot be used are skipped, each with a
-// warning that names it (warn may be nil); the error is r's alone.
+// Read reads a log to its end. Unusable lines are skipped, each with a warning
+// that names it (warn may be nil). Only r can cause an error.
 //
-// Only "message" lines make the conversation; one of event type Cleared empties
+// Only "message" lines form the conversation. An event of type Cleared empties
 // it. Calls that never got a result get an interrupted one.
 func Read(r io.Reader, warn func(string)) (Log, error) {
 	if warn == nil {
@@ -62,7 +61,7 @@ func (rd *reader) take(l jsonl.Line) {
 	e, err := parseLine(l)
 	switch {
 	case errors.Is(err, errNoData):
-		return // not for us: the logger's own error lines, for example
+		return // other programs' lines, for example the logger's errors
 	case err != nil && !l.Ended:
 		rd.warn("it was cut off; skipped")
 		return
@@ -120,7 +119,7 @@ func (rd *reader) message(e entry) {
 	}
 }
 
-// userBlocks leaves out the bytes of attachments: another home does not have them.
+// userBlocks leaves out the bytes of attachments, since another home does not have them.
 func userBlocks(s speech) chat.Blocks {
 	var blocks chat.Blocks
 	if s.Content != "" {
@@ -155,7 +154,7 @@ func args(text string) json.RawMessage {
 		return json.RawMessage(`{}`)
 	case json.Valid([]byte(text)):
 		return json.RawMessage(text)
-	default: // the model's own mistake, kept as the journal keeps it
+	default: // the model's own mistake, stored as in the journal
 		quoted, _ := json.Marshal(text)
 		return quoted
 	}

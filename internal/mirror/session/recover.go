@@ -11,19 +11,19 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// opening is how every line we write begins: an incomplete line that begins so may be cut
-// away, any other was written by another program and stays.
+// opening is how every line of ours begins. An incomplete line that begins like this may
+// be removed; any other was written by another program and stays.
 var opening = []byte(`{"timestamp":`)
 
 func oursTorn(text []byte) bool {
 	return bytes.HasPrefix(text, opening) || bytes.HasPrefix(opening, text)
 }
 
-// recover reads the log from its beginning to know which prompts wait and which event comes
-// next, and repairs its end.
+// recover reads the log from its beginning to find out which prompts wait
+// and which event comes next, and repairs its end.
 func (w *Writer) recover() error {
 	in := jsonl.NewReader(w.f, jsonl.MaxLine)
-	var group []entry // lines of an event that is not complete yet
+	var group []entry // lines of an incomplete event
 	var groupAt int64
 	known := false // a line of a session log was seen
 	for {

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// interrupted is what stands in for a result that never came.
+// interrupted replaces a result that never arrived.
 const interrupted = "interrupted: the session ended before this call had a result; check its effects before repeating it"
 
 // slot is one call and, once found, its result.
@@ -17,11 +17,10 @@ type slot struct {
 	result *chat.ToolResult
 }
 
-// Repair makes every call be followed by exactly its result, directly behind the
-// message that made it, in the order of the calls: a missing result becomes an
-// interrupted one, a result without a call is dropped, an id that was used before
-// gets a number. Lines of unknown roles and empty ones are dropped. The input is
-// not changed; warn may be nil.
+// Repair makes every call be followed by exactly its result, directly after the message that made
+// it, in the order of the calls. A missing result becomes an interrupted one, a result without a
+// call is dropped, and an id that was used before gets a number. Lines with unknown roles and empty
+// lines are dropped. The input is not changed. warn may be nil.
 func Repair(lines []chat.Line, warn func(string)) []chat.Line {
 	if warn == nil {
 		warn = func(string) {}
@@ -55,8 +54,7 @@ func Repair(lines []chat.Line, warn func(string)) []chat.Line {
 	return out
 }
 
-// pair finds the result of each call: the next one with its id, unless the id
-// was called again before.
+// pair finds the result of each call: the next one with its id, unless the id was used again before that.
 func pair(lines []chat.Line, warn func(string)) map[int][]*slot {
 	slots := map[int][]*slot{}
 	open := map[string][]*slot{}

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Resume picks what of an old conversation the new one begins with:
+// Resume picks the part of an old conversation with which the new one begins:
 //
 //	full     everything
 //	last-N   from the Nth last user message on

@@ -7,10 +7,9 @@ import (
 	"chorus/internal/chat"
 )
 
-// linesOf gives the lines for an event. It changes nothing; absorb does, once the lines are
-// written.
+// linesOf returns the lines for an event. It changes no state; absorb does, once the lines are written.
 //
-// A prompt is a user_prompt line when it arrives and a message line where a run takes it:
+// A prompt is a user_prompt line when it arrives and a message line when a run takes it:
 // the messages of a log are what the model was given, in that order.
 func (w *Writer) linesOf(ev chat.Event) []any {
 	switch b := ev.Body.(type) {
@@ -74,7 +73,7 @@ func (w *Writer) linesOf(ev chat.Event) []any {
 	}
 }
 
-// object is an event's payload; the JSON encoder sorts its keys.
+// object is an event's payload. The JSON encoder sorts its keys.
 type object map[string]any
 
 func event(name string, data any) *eventLine {
@@ -94,8 +93,8 @@ func speechOf(from chat.Participant, blocks chat.Blocks) speech {
 	return s
 }
 
-// edited changes a prompt that waits; the change of one that a run has taken is a note to
-// the model, which has an event of its own.
+// edited changes a waiting prompt. The change of a prompt that a run has taken
+// is a note to the model, which has an event of its own.
 func (w *Writer) edited(b chat.Edited) []any {
 	old, ok := w.waiting[b.Seq]
 	if !ok {
@@ -106,7 +105,7 @@ func (w *Writer) edited(b chat.Edited) []any {
 	return []any{&promptLine{Type: "user_prompt", speech: s}}
 }
 
-// changed is a message after a change of its text or its files.
+// changed returns a message after a change of its text or its files.
 func changed(old speech, b chat.Edited) speech {
 	s := speechOf(chat.Participant{ID: old.UserID, Name: old.UserName}, b.Blocks)
 	if b.Files {
@@ -128,7 +127,7 @@ func (w *Writer) taken(b chat.Took) []any {
 	return out
 }
 
-// asked begins an iteration, counted from 0; a request that is made again belongs to the same one.
+// asked begins an iteration, counted from 0. A repeated request belongs to the same one.
 func asked(b chat.Asked) []any {
 	if b.Purpose != chat.ForTurn || b.Attempt > 1 {
 		return nil
@@ -147,7 +146,7 @@ func said(b chat.Said) []any {
 	for _, raw := range b.Unreadable {
 		out = append(out, event("TraceEvent", object{"kind": "parse_error", "data": raw}))
 	}
-	// The journal has an answer whole, so each text and each call's arguments are one piece.
+	// The journal has whole answers, so each text and each call's arguments are one piece.
 	for _, block := range b.Blocks {
 		switch v := block.(type) {
 		case chat.Text:
@@ -176,8 +175,7 @@ func said(b chat.Said) []any {
 	return out
 }
 
-// argsText is what the model wrote; the journal keeps text that is not JSON as a
-// JSON string.
+// argsText returns what the model wrote. The journal stores text that is not JSON as a JSON string.
 func argsText(args json.RawMessage) string {
 	if len(args) == 0 {
 		return "{}"
@@ -202,7 +200,7 @@ func (w *Writer) toolRan(b chat.ToolRan) []any {
 
 func isNotesTool(name string) bool { return name == "work_notes" || name == "WorkNotes" }
 
-// noteOf is the line for a call that changed a work note, or nil.
+// noteOf returns the line for a call that changed a work note, or nil.
 func noteOf(args []byte) *noteLine {
 	var call struct{ Action, Key, Value string }
 	if json.Unmarshal(args, &call) != nil {

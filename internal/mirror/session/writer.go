@@ -12,30 +12,30 @@ import (
 	"chorus/internal/chat"
 )
 
-// ErrNotLog: the file is there and is something else; it was not touched.
+// ErrNotLog means that the file exists and is not a session log. It was not touched.
 var ErrNotLog = errors.New("this is not a session log; choose another file")
 
-// ErrClosed: the writer was closed.
+// ErrClosed means that the writer was closed.
 var ErrClosed = errors.New("the session log is closed")
 
-// Writer appends to one session log. Each event is one write of whole lines. After an error
-// the file ends where it ended before, and the call may be repeated. It is for one
+// Writer appends to one session log. Each event is one write of whole lines. After an error the
+// file ends where it ended before, and the call may be repeated. It must be used from one
 // goroutine.
 type Writer struct {
 	f       *os.File // nil once closed
 	path    string
 	size    int64
-	torn    bool // bytes beyond size could not be cut away yet
+	torn    bool // bytes beyond size could not be removed yet
 	session string
 	last    int64
-	waiting map[int64]speech  // prompts that no run has taken yet
+	waiting map[int64]speech  // prompts not yet taken by a run
 	notes   map[string][]byte // arguments of open work_notes calls
 	now     func() time.Time
 }
 
-// Open opens or makes a log, repairs its end, and gives the number of the last event in it:
-// 0 for none. An incomplete last line is cut away (or ended, if only its newline is
-// missing), and so are the lines of an event of which some are missing.
+// Open opens or creates a log, repairs its end, and returns the number of the last event
+// in it, or 0. An incomplete last line is removed (or completed, if only its newline is
+// missing), and so are the lines of an incomplete event.
 func Open(path string) (*Writer, int64, error) {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return nil, 0, fmt.Errorf("open session log %s: %w", path, err)
@@ -53,8 +53,8 @@ func Open(path string) (*Writer, int64, error) {
 	return w, w.last, nil
 }
 
-// makeFolder makes the directory; a new .agent keeps itself out of the repository, since
-// logs contain whatever tools printed.
+// makeFolder creates the directory. A new .agent excludes itself from the
+// repository, since logs contain whatever tools printed.
 func makeFolder(dir string) error {
 	if _, err := os.Stat(dir); err == nil {
 		return nil
@@ -72,13 +72,13 @@ func (w *Writer) forget() {
 	w.last, w.waiting, w.notes = 0, map[int64]speech{}, map[string][]byte{}
 }
 
-// LastSeq is the number of the last event that is in the log as a whole.
+// LastSeq returns the number of the last event that is completely in the log.
 func (w *Writer) LastSeq() int64 {
 	return w.last
 }
 
-// Start writes session_start. Numbers count within a session: where the log so
-// far belongs to another one, LastSeq begins again at 0.
+// Start writes session_start. Numbers count within a session: if the log so
+// far belongs to another one, LastSeq starts again at 0.
 func (w *Writer) Start(s Start) error {
 	s.SessionPath = cmp.Or(s.SessionPath, w.path)
 	if err := w.append(w.now(), 0, &startLine{"session_start", s}); err != nil {
@@ -88,7 +88,7 @@ func (w *Writer) Start(s Start) error {
 	return nil
 }
 
-// belongTo restarts the numbers where the log continues with another session.
+// belongTo restarts the numbers if the log continues with another session.
 func (w *Writer) belongTo(session string) {
 	if w.session != "" && w.session != session {
 		w.forget()
@@ -96,8 +96,7 @@ func (w *Writer) belongTo(session string) {
 	w.session = session
 }
 
-// Apply writes what the events mean. Those up to LastSeq are skipped; the others come in
-// the order of their numbers.
+// Apply writes the events. It skips those up to LastSeq; the others must come in the order of their numbers.
 func (w *Writer) Apply(events []chat.Event) error {
 	for _, ev := range events {
 		if err := w.write(ev); err != nil {
@@ -123,8 +122,8 @@ func (w *Writer) write(ev chat.Event) error {
 	return nil
 }
 
-// append writes the lines in one write, so that only a full disk or a crash can leave some
-// of them; those are cut away, here or by the next Open.
+// append writes the lines in one write, so that only a full disk or a crash can leave a
+// part of them; that part is removed, here or by the next Open.
 func (w *Writer) append(at time.Time, seq int64, data ...any) error {
 	if w.f == nil {
 		return ErrClosed
@@ -164,7 +163,7 @@ func (w *Writer) cut() error {
 	return nil
 }
 
-// Close closes the file. Closing twice is harmless.
+// Close closes the file. It may be called twice.
 func (w *Writer) Close() error {
 	if w.f == nil {
 		return nil

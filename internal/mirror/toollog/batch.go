@@ -6,8 +6,8 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// batch is what one Apply writes. New lines are held back until some line has to be
-// changed, so that they are found then.
+// batch is what one Apply writes. New lines are held back until some line
+// has to be changed, so that they can be found then.
 type batch struct {
 	w     *Writer
 	st    state

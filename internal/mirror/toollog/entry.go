@@ -1,11 +1,10 @@
-// Package toollog keeps Chapter3's tool files: what an agent's tools were asked and
-// answered, one line a call, one file an hour, below <dir>/<agent>/<channel>.
+// Package toollog writes Chapter3's tool files: the calls of an agent's tools with their
+// results, one line per call, one file per hour, below <dir>/<agent>/<channel>.
 //
-// It promises that the files follow from the journal, which alone is the truth: a
-// call is written once whatever crashed in between, is gone when the answer it led to
-// is deleted or the window has moved past it, and a folder that was lost is begun again
-// from the first event. And it promises to read the files that Chapter3 itself
-// left, however damaged, and to say where they are.
+// The files depend only on the journal. A call is written once, whatever crashed in between. It is
+// removed when the answer it led to is deleted or the window has moved past it. A folder that was
+// lost is written again from the first event. The package also reads the files that Chapter3 itself
+// left, however damaged, and reports where the damage is.
 package toollog
 
 import (
@@ -19,8 +18,8 @@ import (
 	"chorus/internal/text"
 )
 
-// Entry is one line: a call and its result. Seq and Run are ours and come last;
-// lines of Chapter3 have neither.
+// Entry is one line: a call and its result. Seq and Run are our additions
+// and come last; lines of Chapter3 have neither.
 type Entry struct {
 	Call   Call      `json:"call"`
 	Result Result    `json:"result"`
@@ -34,20 +33,19 @@ type Call struct {
 	ID            string          `json:"id"`
 	Name          string          `json:"name"`
 	Input         json.RawMessage `json:"input"`
-	MessageID     string          `json:"messageId"` // the message that the agent was answering
+	MessageID     string          `json:"messageId"` // the message that the agent answered
 	Text          string          `json:"originalCompletionText"`
-	BotMessageIDs []string        `json:"botMessageIds,omitempty"` // what the answer became
+	BotMessageIDs []string        `json:"botMessageIds,omitempty"` // the messages of the answer
 }
 
-// Result is what the tool answered. With Error it failed.
+// Result is the tool's result. With Error it failed.
 type Result struct {
-	Output json.RawMessage `json:"output"` // text, or any JSON in files of Chapter3
+	Output json.RawMessage `json:"output"` // text, or any JSON in Chapter3's files
 	Error  string          `json:"error,omitempty"`
 	Images []Image         `json:"images,omitempty"`
 }
 
-// Image is a picture in a result: our own lines name its blob, those of Chapter3
-// hold its bytes in base64.
+// Image is a picture in a result. Our own lines name its blob; those of Chapter3 contain its bytes in base64.
 type Image struct {
 	Blob     string `json:"blob,omitempty"`
 	Data     string `json:"data,omitempty"`
@@ -55,7 +53,7 @@ type Image struct {
 	Name     string `json:"name,omitempty"`
 }
 
-// Answer is the result as text: why it failed, or what it gave.
+// Answer returns the result as text: why it failed, or its output.
 func (r Result) Answer() string {
 	if r.Error != "" {
 		return r.Error
@@ -63,7 +61,7 @@ func (r Result) Answer() string {
 	return plain(r.Output)
 }
 
-// plain is the text of a JSON string, or the JSON of anything else.
+// plain returns the text of a JSON string, or the JSON of anything else.
 func plain(raw json.RawMessage) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -80,12 +78,12 @@ func plain(raw json.RawMessage) string {
 	return buf.String()
 }
 
-// hourName is a file of either spelling: the program's T and the document's hyphen.
+// hourName matches file names of either spelling: the program's T and the document's hyphen.
 var hourName = pattern.Lazy(`^(\d{4}-\d{2}-\d{2})[T-](\d{2})\.jsonl$`)
 
 func hourOf(at time.Time) string { return at.UTC().Format("2006-01-02T15") + ".jsonl" }
 
-// Dir names the folder of a thread's files below the tool folder: agent, then channel.
+// Dir returns the folder of a thread's files below the tool folder: agent, then channel.
 func Dir(thread chat.ThreadID) (agent, channel string) {
 	agent = thread.Agent()
 	channel = strings.TrimSuffix(string(thread), "@"+agent)
@@ -95,7 +93,7 @@ func Dir(thread chat.ThreadID) (agent, channel string) {
 	return agent, channel
 }
 
-// encode is one line of a file.
+// encode returns one line of a file.
 func encode(v any) ([]byte, error) {
 	data, err := text.JSON(v)
 	return append(data, '\n'), err

@@ -15,10 +15,10 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// rewrite gives every entry of a file to edit, which may change it and reports whether to
-// keep it. Lines that are no entries are kept as they are. An unchanged file is not
-// written, one without lines is removed, and a missing one is no error. With needles, a
-// file that contains none of them is not parsed.
+// rewrite passes every entry of a file to edit, which may change it and reports whether
+// to keep it. Lines that are not entries are kept. An unchanged file is not written,
+// one without lines is removed, and a missing one is no error. With needles, a file
+// that contains none of them is not parsed.
 func (w *Writer) rewrite(name string, edit func(*Entry) bool, needles ...string) error {
 	path := filepath.Join(w.dir, name)
 	data, err := os.ReadFile(path)
@@ -53,7 +53,7 @@ func (w *Writer) rewrite(name string, edit func(*Entry) bool, needles ...string)
 func rewriteLine(line []byte, edit func(*Entry) bool) ([]byte, error) {
 	var e Entry
 	if json.Unmarshal(line, &e) != nil {
-		return line, nil // lines that Chapter3 wrote differently are not ours to change
+		return line, nil // lines that Chapter3 wrote differently are kept unchanged
 	}
 	before, err := encode(e)
 	if err != nil {
@@ -69,8 +69,8 @@ func rewriteLine(line []byte, edit func(*Entry) bool) ([]byte, error) {
 	return after, nil
 }
 
-// repairTail ends or cuts away a torn last line, and gives the number of the last entry.
-// Entries are in the order of the journal, so no other has a higher one.
+// repairTail completes or removes an incomplete last line, and returns the number of the last
+// entry. Entries are in the order of the journal, so no other has a higher number.
 func (w *Writer) repairTail(name string) (last int64, err error) {
 	f, err := os.OpenFile(filepath.Join(w.dir, name), os.O_RDWR, 0)
 	if err != nil {
@@ -94,7 +94,7 @@ func (w *Writer) repairTail(name string) (last int64, err error) {
 	}
 }
 
-// repair works on the end of a file. It is not done if the tail is too short to tell.
+// repair works on the end of a file. done is false if the tail is too short to tell.
 func repair(f *os.File, tail []byte, from int64) (done bool, last int64, err error) {
 	whole := tail[:bytes.LastIndexByte(tail, '\n')+1]
 	torn := tail[len(whole):]

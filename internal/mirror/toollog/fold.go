@@ -50,7 +50,7 @@ func (b *batch) take(ev chat.Event) error {
 	return nil
 }
 
-// idOf is what a message is called in the files: as on its platform, else as in log.jsonl.
+// idOf returns a message's id in the files: the platform's, or else the one in log.jsonl.
 func idOf(ev chat.Event) string {
 	if ev.PlatformID != "" {
 		return ev.PlatformID
@@ -74,7 +74,7 @@ func (b *batch) said(ev chat.Event, said chat.Said) {
 	}
 }
 
-// input keeps what the model wrote: text that is not JSON becomes a JSON string.
+// input stores what the model wrote: text that is not JSON becomes a JSON string.
 func input(args json.RawMessage) json.RawMessage {
 	switch {
 	case len(strings.TrimSpace(string(args))) == 0:
@@ -94,7 +94,7 @@ func quote(text string) json.RawMessage {
 	return bytes.TrimSuffix(line, []byte("\n"))
 }
 
-// ran writes the line of a call, into the file of the hour it was answered in.
+// ran writes the line of a call into the file of the hour in which its result arrived.
 func (b *batch) ran(ev chat.Event, ran chat.ToolRan) error {
 	call, ok := b.st.Calls[ran.Call]
 	if !ok {
@@ -126,7 +126,7 @@ func resultOf(ran chat.ToolRan) Result {
 	return r
 }
 
-// ended adds to the run's lines which messages it led to. A run that nobody heard of adds none.
+// ended adds to the run's lines which messages they led to. A run without visible messages adds none.
 func (b *batch) ended(ev chat.Event, ended chat.RunEnded) error {
 	if len(b.st.Spoke) > 0 || ended.Text != "" {
 		b.st.Spoke = text.AddNew(b.st.Spoke, placeID(ev.Seq), ev.PlatformID)
@@ -144,7 +144,7 @@ func (b *batch) ended(ev chat.Event, ended chat.RunEnded) error {
 	})
 }
 
-// deleted forgets a message that waits, or the calls that led to an answer.
+// deleted forgets a waiting message, or the calls that led to an answer.
 func (b *batch) deleted(seq int64) error {
 	if _, ok := b.st.Waiting[seq]; ok {
 		delete(b.st.Waiting, seq)
@@ -157,10 +157,10 @@ func (b *batch) prune(oldest int64) error {
 	return b.edit(nil, func(e *Entry) bool { return !e.before(oldest) })
 }
 
-// ledTo reports whether one of these messages came of the call.
+// ledTo reports whether the call led to one of these messages.
 func (e *Entry) ledTo(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return slices.Contains(e.Call.BotMessageIDs, id) })
 }
 
-// before reports whether the result stands before a place. Lines that are not ours have none.
+// before reports whether the result is before a place. Lines that are not ours have none.
 func (e *Entry) before(oldest int64) bool { return e.Seq > 0 && e.Seq < oldest }

@@ -11,10 +11,10 @@ import (
 	"chorus/internal/mirror/jsonl"
 )
 
-// Lines gives the entries as messages for chat.Imported, and the pictures in them as
-// blobs that must be kept beside. The agent's completion with its calls comes first, then
-// one message with the results; calls of one completion stay together. Every call
-// has an id of its own and exactly one result.
+// Lines returns the entries as messages for chat.Imported, and the pictures in them as blobs that
+// must be stored too. The agent's completion with its calls comes first, then one message with the
+// results. Calls of one completion stay together. Every call has a unique id and exactly one
+// result.
 func (c Channel) Lines() ([]chat.Line, []chat.Blob) {
 	var lines []chat.Line
 	var blobs []chat.Blob
@@ -46,7 +46,7 @@ func together(a, b Entry) bool {
 	return a.Call.Text != "" && a.Call.Text == b.Call.Text && a.Call.MessageID == b.Call.MessageID && a.Run == b.Run
 }
 
-// object is the input as an object, which is all that a model's tools take.
+// object returns the input as an object, the only form that a model's tools accept.
 func object(input json.RawMessage) json.RawMessage {
 	input = bytes.TrimSpace(input)
 	if len(input) > 0 && input[0] == '{' && json.Valid(input) {
@@ -66,7 +66,7 @@ func (r Result) blocks() (chat.Blocks, []chat.Blob) {
 		image := chat.Image{Blob: img.Blob, MediaType: img.MimeType, Name: img.Name}
 		if img.Data != "" {
 			data, err := bytesOf(img.Data)
-			if image.MediaType = images.Sniff(data); err != nil || image.MediaType == "" { // what was declared is often wrong
+			if image.MediaType = images.Sniff(data); err != nil || image.MediaType == "" { // the declared type is often wrong
 				blocks = append(blocks, chat.Text{Text: "[a picture that could not be read]"})
 				continue
 			}
@@ -79,7 +79,7 @@ func (r Result) blocks() (chat.Blocks, []chat.Blob) {
 	return blocks, blobs
 }
 
-// bytesOf decodes base64, also behind the head of a data URL.
+// bytesOf decodes base64, also after the head of a data URL.
 func bytesOf(text string) ([]byte, error) {
 	if head, rest, ok := strings.Cut(text, ","); ok && strings.HasPrefix(head, "data:") {
 		text = rest

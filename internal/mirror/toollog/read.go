@@ -43,8 +43,8 @@ func (p Problem) String() string {
 }
 
 // Read reads a tool folder, Chapter3's or ours: <dir>/<agent>/<channel>/<hour>.jsonl.
-// Whatever cannot be read is a problem and not an error; an error means that
-// the folder itself could not be listed. Channels come sorted, and only those with entries.
+// Unreadable parts are returned as problems; an error means that the folder itself could not
+// be listed. Only channels with entries are returned, sorted.
 func Read(dir string) ([]Channel, []Problem, error) {
 	agents, err := os.ReadDir(dir)
 	if err != nil {
@@ -78,8 +78,7 @@ func Read(dir string) ([]Channel, []Problem, error) {
 	return channels, problems, nil
 }
 
-// ReadChannel reads the folder of one channel. Its last two names are the agent
-// and the channel.
+// ReadChannel reads the folder of one channel. Its last two path elements are the agent and the channel.
 func ReadChannel(dir string) (Channel, []Problem, error) {
 	c := Channel{Agent: decoded(filepath.Base(filepath.Dir(dir))), Name: decoded(filepath.Base(dir))}
 	files, err := os.ReadDir(dir)
@@ -108,7 +107,7 @@ func ReadChannel(dir string) (Channel, []Problem, error) {
 	return c, problems, nil
 }
 
-// decoded reads a name that was encoded, and leaves Chapter3's plain ones alone.
+// decoded decodes an encoded name and leaves Chapter3's plain ones unchanged.
 func decoded(name string) string {
 	if plain, err := chat.DecodeSegment(name); err == nil && chat.EncodeSegment(plain) == name {
 		return plain
@@ -116,7 +115,7 @@ func decoded(name string) string {
 	return name
 }
 
-// tidy sorts by time and keeps the later of two lines about the same call: it may know more.
+// tidy sorts by time and keeps the later of two lines about the same call, which may know more.
 func tidy(entries []Entry) []Entry {
 	type key struct {
 		id string
@@ -191,8 +190,8 @@ type rawEntry struct {
 	Seq       int64           `json:"seq"`
 }
 
-// parse reads one line; at stands in for a time that is missing. It may give an
-// entry and a problem: then a part was guessed.
+// parse reads one line. at is used if the time is missing. If it returns both
+// an entry and a problem, part of the entry was guessed.
 func parse(line []byte, at time.Time) (*Entry, *Problem) {
 	var raw rawEntry
 	if err := json.Unmarshal(line, &raw); err != nil {
@@ -246,7 +245,7 @@ func texts(raw json.RawMessage) []string {
 	return out
 }
 
-// images takes objects with data, and bare strings of base64.
+// imagesOf accepts objects with data, and bare strings of base64.
 func imagesOf(raw json.RawMessage) []Image {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

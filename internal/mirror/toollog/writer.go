@@ -17,8 +17,8 @@ import (
 // sidecarName is the file that says how far the journal was read. It is written last.
 const sidecarName = ".toollog.json"
 
-// Writer writes the calls of one thread. It is for one goroutine, and only one process at a
-// time may write a directory.
+// Writer writes the calls of one thread. It must be used from one goroutine,
+// and only one process at a time may write a directory.
 type Writer struct {
 	dir      string
 	st       state
@@ -28,11 +28,11 @@ type Writer struct {
 // state is the sidecar: the last event in the files, and what is not in them yet.
 type state struct {
 	Seq     int64            `json:"seq"`
-	Waiting map[int64]string `json:"waiting,omitempty"` // ids of messages that no run has taken
+	Waiting map[int64]string `json:"waiting,omitempty"` // ids of messages not yet taken by a run
 	Trigger string           `json:"trigger,omitempty"` // the message that the run answers
-	Calls   map[string]Call  `json:"calls,omitempty"`   // asked for, not answered
+	Calls   map[string]Call  `json:"calls,omitempty"`   // requested, without a result
 	Run     string           `json:"run,omitempty"`
-	Spoke   []string         `json:"spoke,omitempty"` // ids of what the run said so far
+	Spoke   []string         `json:"spoke,omitempty"` // ids of the run's messages so far
 	Hours   []string         `json:"hours,omitempty"` // files with calls of the run
 }
 
@@ -45,8 +45,8 @@ func (s state) clone() state {
 	return c
 }
 
-// Open opens the directory of a channel, which is made if needed, and repairs what a crash
-// has left. Dir gives the names for a thread.
+// Open opens the directory of a channel, creating it if needed, and repairs
+// what a crash left. Dir returns the names for a thread.
 func Open(dir, agent, channel string) (*Writer, error) {
 	w := &Writer{dir: filepath.Join(dir, chat.EncodeSegment(agent), chat.EncodeSegment(channel))}
 	w.follower = jsonl.Follower{Last: w.LastSeq, Load: w.load, Write: w.write}
@@ -59,12 +59,11 @@ func Open(dir, agent, channel string) (*Writer, error) {
 	return w, nil
 }
 
-// LastSeq is the number of the last event that is in the files; after a failed
-// Apply it may be lower than before.
+// LastSeq returns the number of the last event in the files. After a failed Apply it may be lower than before.
 func (w *Writer) LastSeq() int64 { return w.st.Seq }
 
-// load reads the sidecar and cuts away what the files contain beyond it, so that the same
-// events can be applied again. Without a sidecar it begins at the first event.
+// load reads the sidecar and removes what the files contain beyond it, so that the same events
+// can be applied again. Without a sidecar it starts at the first event.
 func (w *Writer) load() error {
 	w.st = state{}
 	data, err := os.ReadFile(filepath.Join(w.dir, sidecarName))
@@ -105,7 +104,7 @@ func (w *Writer) hours() ([]string, error) {
 	return names, nil
 }
 
-// Apply writes what the events mean, as jsonl.Follower does.
+// Apply writes the events, like jsonl.Follower.
 func (w *Writer) Apply(events []chat.Event) error {
 	if err := w.follower.Apply(events); err != nil {
 		return fmt.Errorf("tool files %s: %w", w.dir, err)
@@ -134,8 +133,7 @@ func (w *Writer) write(events []chat.Event) error {
 	return nil
 }
 
-// edit changes lines of these files, or with none named of all, and removes files that
-// have none left.
+// edit changes lines of these files, or of all if none are named, and removes files without lines.
 func (w *Writer) edit(files []string, change func(*Entry) bool, needles ...string) error {
 	if files == nil {
 		var err error
