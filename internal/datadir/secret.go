@@ -7,13 +7,12 @@ import (
 	"strings"
 )
 
-// maxSecret is far above any key; it keeps a wrong path (a device, a log) from
-// being read whole.
+// maxSecret is far longer than any key. It prevents reading a wrong path (a device, a log) completely.
 const maxSecret = 64 << 10
 
-// Secret reads a secret from the environment: NAME holds it, or NAME_FILE names
-// the file that does (its content without the space around it). Neither set is
-// not an error: the secret is then empty. The secret is never part of an error.
+// Secret reads a secret from the environment: NAME contains it, or NAME_FILE names the file
+// that does (its content without surrounding space). If neither is set, the secret is
+// empty, without an error. Errors never contain the secret.
 func Secret(env func(string) string, name string) (string, error) {
 	value, path := strings.TrimSpace(env(name)), strings.TrimSpace(env(name+"_FILE"))
 	if path == "" {
@@ -29,7 +28,7 @@ func Secret(env func(string) string, name string) (string, error) {
 	return value, nil
 }
 
-// SecretFile reads the secret that a file holds, without the space around it.
+// SecretFile reads a secret from a file, without surrounding space.
 func SecretFile(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -105,7 +105,7 @@ func (c *Copies) syncNames(ctx context.Context, names []string) (changed []strin
 		if ctx.Err() != nil {
 			return changed, ctx.Err()
 		}
-		if mistake := (*CheckError)(nil); err != nil && !errors.As(err, &mistake) { // a mistake is told by whoever reads the file
+		if mistake := (*CheckError)(nil); err != nil && !errors.As(err, &mistake) { // whoever reads the file reports its mistake
 			c.tell(err.Error())
 		}
 	}

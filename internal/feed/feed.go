@@ -131,7 +131,7 @@ type AssistantMessage struct {
 	StopReason string `json:"stopReason"`
 	Partial    bool   `json:"partial,omitempty"`
 	ToolCalls  int    `json:"toolCalls,omitempty"`
-	Usage      *Usage `json:"usage,omitempty"` // of this answer; where calls follow the last of them has it
+	Usage      *Usage `json:"usage,omitempty"` // of this answer; if calls follow, the last of them has it
 }
 
 // Refused: the prompt with that number will not be answered.
@@ -199,7 +199,7 @@ type Result struct {
 	OK          bool         `json:"ok"`
 	Stdout      string       `json:"stdout,omitempty"`
 	Stderr      string       `json:"stderr,omitempty"`
-	ExitCode    int          `json:"exitCode,omitempty"` // of a command that ended with another than 0
+	ExitCode    int          `json:"exitCode,omitempty"` // the command's exit code, if not 0
 	Data        *Data        `json:"data,omitempty"`
 	Diagnostics []Diagnostic `json:"diagnostics,omitempty"`
 }
@@ -227,11 +227,11 @@ type ApprovalRequired struct {
 	Actions    []string `json:"actions,omitempty"`
 	Rule       string   `json:"rule,omitempty"`
 	Preview    string   `json:"preview,omitempty"`
-	Unbound    string   `json:"unbound,omitempty"` // what of the call a yes cannot be held to
-	Why        string   `json:"why,omitempty"`     // what a tool hook says that wants it asked for
+	Unbound    string   `json:"unbound,omitempty"` // the part of the call that an approval cannot pin down
+	Why        string   `json:"why,omitempty"`     // why a tool hook wants approval
 	chat.Assessment
 	Until  time.Time    `json:"until,omitzero"`
-	Fields []chat.Field `json:"fields,omitempty"` // what a question asks for; none: a yes or a no is the answer
+	Fields []chat.Field `json:"fields,omitempty"` // fields of a question; if empty, the answer is yes or no
 }
 
 // ApprovalResolved: a person answered, or the deadline passed.

@@ -20,8 +20,8 @@ type Options struct {
 	Model string
 }
 
-// Calls remembers the arguments of open calls for Options.Args: pass it every
-// event before translating it. It is for one goroutine.
+// Calls remembers the arguments of open calls for Options.Args: pass it every event
+// before translating it. It must be used from one goroutine.
 type Calls map[string][]byte
 
 // Note notes the calls of an event and forgets those that have a result.
@@ -39,7 +39,7 @@ func (c Calls) Note(ev chat.Event) {
 	}
 }
 
-// Args fits Options.Args.
+// Args can be used as Options.Args.
 func (c Calls) Args(callID string) []byte { return c[callID] }
 
 func (o Options) label(name string, args []byte) string {
@@ -135,7 +135,7 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 	var items []Item
 	for _, data := range b.Unreadable {
 		item := trace(ev, "parse_error", data).(Trace)
-		item.More = true // what was said, or that it failed, follows
+		item.More = true // what was said, or the failure, follows
 		items = append(items, item)
 	}
 	if b.Error != nil {
@@ -159,12 +159,12 @@ func said(ev chat.Event, b chat.Said, o Options) []Item {
 		items = append(items, item)
 	}
 	if len(items) == unreadable {
-		items = append(items, trace(ev, string(b.Kind()), b)) // its sequence number must appear all the same
+		items = append(items, trace(ev, string(b.Kind()), b)) // its sequence number must appear anyway
 	}
 	return items
 }
 
-// spent is nil for nothing.
+// spent returns nil for zero usage.
 func spent(u chat.Usage) *Usage {
 	if u.Total() == 0 {
 		return nil
@@ -189,8 +189,8 @@ func thinking(blocks chat.Blocks) string {
 	return out.String()
 }
 
-// argsText is the arguments as the model wrote them: the journal stores text that is
-// not JSON as a JSON string, which is decoded here.
+// argsText returns the arguments as the model wrote them. The journal stores text
+// that is not JSON as a JSON string, which is decoded here.
 func argsText(args []byte) string {
 	if len(args) == 0 {
 		return "{}"

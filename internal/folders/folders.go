@@ -1,17 +1,17 @@
-// Package folders tells that something in a folder changed. It may tell too often and, on file systems that tell
-// nothing, never: whoever uses it also looks by itself from time to time.
+// Package folders reports changes in folders. It may report too often and, on file systems that
+// report no changes, never. So its users also check by themselves from time to time.
 package folders
 
 import "github.com/fsnotify/fsnotify"
 
-// Watcher tells of changes in folders.
+// Watcher reports changes in folders.
 type Watcher struct {
-	watcher *fsnotify.Watcher // nil: the system has no more watches
+	watcher *fsnotify.Watcher // nil if the system has no more watches
 	changes chan struct{}
 	done    chan struct{}
 }
 
-// Watch begins to watch, until Close. Of what changed only the paths count that matter says; nil: all.
+// Watch watches until Close. Only paths accepted by matters count; nil accepts all.
 func Watch(matters func(path string) bool) *Watcher {
 	w := &Watcher{changes: make(chan struct{}, 1), done: make(chan struct{})}
 	var err error
@@ -28,7 +28,7 @@ func (w *Watcher) listen(matters func(string) bool) {
 	defer close(w.done)
 	for {
 		select {
-		case _, ok := <-w.watcher.Errors: // events were lost: look
+		case _, ok := <-w.watcher.Errors: // events were lost: report a change
 			if !ok {
 				return
 			}
@@ -42,25 +42,25 @@ func (w *Watcher) listen(matters func(string) bool) {
 		}
 		select {
 		case w.changes <- struct{}{}:
-		default: // one is waiting already
+		default: // one is already waiting
 		}
 	}
 }
 
-// Add watches the folders that exist; those that it watches already are left as they are.
+// Add watches the folders that exist. Folders that are already watched are not changed.
 func (w *Watcher) Add(dirs ...string) {
 	if w.watcher == nil {
 		return
 	}
 	for _, dir := range dirs {
-		_ = w.watcher.Add(dir) // it may not exist; whoever looks by itself comes by again
+		_ = w.watcher.Add(dir) // it may not exist; regular checks cover that
 	}
 }
 
-// Changes has a value when something changed since the last one was taken.
+// Changes returns a channel that has a value when something changed since the last one was taken.
 func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 
-// Close ends it.
+// Close stops watching.
 func (w *Watcher) Close() {
 	if w.watcher != nil {
 		_ = w.watcher.Close() // nothing can be done about it

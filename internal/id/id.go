@@ -1,5 +1,5 @@
-// Package id makes the ids that Chorus gives to things of its own: ULIDs in lower
-// case, so that they sort by time and are safe as file names everywhere.
+// Package id makes the ids of things that Chorus creates: ULIDs in lower case,
+// which sort by time and are safe as file names everywhere.
 package id
 
 import (
@@ -10,11 +10,11 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// New is a new id, larger than any made earlier in this process.
+// New returns a new id, larger than any made earlier in this process.
 func New() string { return strings.ToLower(ulid.Make().String()) }
 
-// Of is the id that always belongs to these texts, for what must be made once however
-// often it is asked for. It does not sort by time.
+// Of returns the same id whenever it is given the same texts, for things that
+// must be created only once. It does not sort by time.
 func Of(texts ...string) string {
 	h := sha256.New()
 	for _, t := range texts {

@@ -1,9 +1,9 @@
-// Package imagecache keeps pictures that were fetched by their address, so that several bots,
-// and history that is read again, fetch each of them once.
+// Package imagecache caches pictures by their address, so that several bots, and
+// repeated reads of history, fetch each of them only once.
 //
-// It promises that what it gives are the bytes that were put for that address, that it holds no
-// more than its limit and nothing older than a day, and that losing its folder costs nothing but
-// the next download. Several processes may share a folder.
+// It returns exactly the bytes that were put for an address. It stores no more
+// than its limit and nothing older than a day. Losing its folder only costs new
+// downloads. Several processes may share a folder.
 package imagecache
 
 import (
@@ -27,19 +27,18 @@ import (
 // MaxAge is how long a picture is kept after it was fetched.
 const MaxAge = 24 * time.Hour
 
-// pruneEvery is how often the folder is looked through for old pictures; for its size it is
-// looked at with every picture that is put.
+// pruneEvery is how often the folder is searched for old pictures. Its size is checked with every Put.
 const pruneEvery = 10 * time.Minute
 
-// Cache is a folder of pictures, named by the hash of their address and their type. Its methods
-// may be called from several goroutines.
+// Cache is a folder of pictures, named by the hash of their address
+// and their type. It is safe for concurrent use.
 type Cache struct {
 	Dir string
 	Now func() time.Time // nil: time.Now
 
 	mu     sync.Mutex
 	pruned time.Time
-	held   int64 // bytes in the folder when it was last looked through, and what was put since
+	held   int64 // bytes in the folder at the last check, plus what was put since
 }
 
 func (c *Cache) now() time.Time {
@@ -49,11 +48,11 @@ func (c *Cache) now() time.Time {
 	return time.Now()
 }
 
-// extensions are those of the pictures that are kept, by their type.
+// extensions are the file extensions of the cached types.
 var extensions = map[string]string{"image/png": ".png", "image/jpeg": ".jpg", "image/gif": ".gif", "image/webp": ".webp"}
 
-// key is the name of an address without its extension. The signature that Discord adds to a
-// link, and changes, does not count.
+// key returns the name for an address, without extension. It ignores the
+// signature that Discord adds to links and changes.
 func key(address string) string {
 	if u, err := url.Parse(address); err == nil {
 		q := u.Query()
@@ -67,7 +66,7 @@ func key(address string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Get is the picture at an address; false: it is not here, or too old.
+// Get returns the picture at an address. It returns false if there is none or it is too old.
 func (c *Cache) Get(address string) ([]byte, bool) {
 	for _, ext := range extensions {
 		file := filepath.Join(c.Dir, key(address)+ext)
@@ -75,7 +74,7 @@ func (c *Cache) Get(address string) ([]byte, bool) {
 		if err != nil || c.now().Sub(info.ModTime()) > MaxAge {
 			continue
 		}
-		// A file that was cut off, or put there by somebody else, is no picture of that type.
+		// A truncated file, or one from somebody else, is not a picture of that type.
 		if data, err := os.ReadFile(file); err == nil && int64(len(data)) == info.Size() && extensions[chat.ImageType(data)] == ext {
 			return data, true
 		}
@@ -83,8 +82,8 @@ func (c *Cache) Get(address string) ([]byte, bool) {
 	return nil, false
 }
 
-// Put keeps a picture, and takes the oldest away until the folder holds at most maxBytes. What is
-// no picture, or larger than that, is not kept.
+// Put stores a picture, and removes the oldest until the folder has at most maxBytes.
+// It does not store anything else, or pictures larger than that.
 func (c *Cache) Put(address string, data []byte, maxBytes int64) error {
 	ext, ok := extensions[chat.ImageType(data)]
 	if !ok || int64(len(data)) > maxBytes {
@@ -135,7 +134,7 @@ func (c *Cache) prune(maxBytes int64) error {
 	return nil
 }
 
-// Drop removes the picture at an address: the message that had it was taken back.
+// Drop removes the picture at an address, because the message with it was deleted.
 func (c *Cache) Drop(address string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -147,7 +146,7 @@ func (c *Cache) Drop(address string) error {
 	return nil
 }
 
-// Clear removes every picture: somebody wants to be forgotten.
+// Clear removes every picture, because somebody wants to be forgotten.
 func (c *Cache) Clear() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -164,7 +163,7 @@ func (c *Cache) Clear() error {
 	return nil
 }
 
-// list are the files of ours; others in the folder are left alone.
+// list returns our files; other files in the folder are left alone.
 func (c *Cache) list() ([]fs.FileInfo, error) {
 	entries, err := os.ReadDir(c.Dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -182,7 +181,7 @@ func (c *Cache) list() ([]fs.FileInfo, error) {
 		name, ext := strings.TrimSuffix(e.Name(), filepath.Ext(e.Name())), filepath.Ext(e.Name())
 		_, hexed := hex.DecodeString(name)
 		ours := hexed == nil && len(name) == 2*sha256.Size && slices.Contains([]string{".png", ".jpg", ".gif", ".webp"}, ext)
-		left := strings.HasPrefix(e.Name(), tempPrefix) && c.now().Sub(info.ModTime()) > time.Hour // of a process that died
+		left := strings.HasPrefix(e.Name(), tempPrefix) && c.now().Sub(info.ModTime()) > time.Hour // from a process that died
 		if ours || left {
 			out = append(out, info)
 		}

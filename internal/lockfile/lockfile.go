@@ -1,8 +1,9 @@
 // Package lockfile provides locks between processes, one file each.
 //
-// A lock ends with its process, however that ends. At most one process holds it, although the file is removed on release,
-// which keeps directories small. Others can take it as soon as Release returns. Merely closing the file would not do that: a
-// child that is being started at that moment has a copy of its descriptor for a little longer.
+// A lock ends with its process, however that ends. At most one process holds it, although the file
+// is removed on release, which keeps directories small. Others can take it as soon as Release
+// returns. Merely closing the file would not guarantee that: a child process that is being started
+// at that moment keeps a copy of its descriptor a little longer.
 package lockfile
 
 import (
@@ -13,16 +14,17 @@ import (
 	"syscall"
 )
 
-// ErrHeld: somebody else has the lock.
+// ErrHeld means that somebody else has the lock.
 var ErrHeld = errors.New("held by another process")
 
-// Lock is a lock that is held.
+// Lock is a held lock.
 type Lock struct {
 	file *os.File
 	path string
 }
 
-// Try takes the lock or fails at once, with ErrHeld when somebody else has it. words are for those who find it held; Words reads them.
+// Try takes the lock or fails at once, with ErrHeld if somebody else has it. words
+// are information for those who find it held; Words reads them.
 func Try(path string, words []byte) (*Lock, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -42,7 +44,8 @@ func Try(path string, words []byte) (*Lock, error) {
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)
 		}
-		// The previous holder may have removed the file between our open and our lock; then nobody else would find ours.
+		// The previous holder may have removed the file between our open and our
+		// lock. In that case nobody else would find ours.
 		if !l.current() {
 			l.unlock()
 			continue
@@ -53,7 +56,7 @@ func Try(path string, words []byte) (*Lock, error) {
 	}
 }
 
-// Held reports whether somebody has the lock. Nothing is changed by looking.
+// Held reports whether somebody has the lock. It changes nothing.
 func Held(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
@@ -63,7 +66,7 @@ func Held(path string) bool {
 	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// Words are the words of the holder, as far as they are written.
+// Words returns the holder's words, as far as they are written.
 func Words(path string) []byte {
 	words, err := os.ReadFile(path)
 	if err != nil {
@@ -81,7 +84,7 @@ func (l *Lock) current() bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// Release frees the lock. The file is removed while it is still held.
+// Release frees the lock. It removes the file while still holding the lock.
 func (l *Lock) Release() {
 	_ = os.Remove(l.path)
 	l.unlock()

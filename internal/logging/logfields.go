@@ -10,8 +10,7 @@ import (
 	"chorus/internal/chat"
 )
 
-// logFields makes records that name a thread name its agent and channel too, so that
-// each of them can be looked for.
+// logFields adds the agent and the channel to records that name a thread, so that one can search for each.
 type logFields struct{ slog.Handler }
 
 var _ slog.Handler = logFields{}
@@ -42,7 +41,7 @@ func (h logFields) Handle(ctx context.Context, record slog.Record) error {
 	return h.Handler.Handle(ctx, record)
 }
 
-// agentOf is the agent that answers in a thread.
+// agentOf returns the agent that answers in a thread.
 func agentOf(thread chat.ThreadID) string {
 	return cmp.Or(thread.Agent(), chat.DefaultAgent)
 }
@@ -53,12 +52,12 @@ func (h logFields) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h logFields) WithGroup(name string) slog.Handler { return logFields{h.Handler.WithGroup(name)} }
 
-// logSpeaker gives records to somebody who listens, from when they do.
+// logSpeaker passes records to a listener, once there is one.
 type logSpeaker struct {
 	hidden func() []string
 
 	mu sync.Mutex
-	to io.Writer // nil: nobody
+	to io.Writer // nil if there is none
 }
 
 func (s *logSpeaker) heard() bool {
@@ -71,7 +70,7 @@ func (s *logSpeaker) Write(record []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.to != nil {
-		_, _ = s.to.Write(hide(record, s.hidden())) // who has left hears nothing
+		_, _ = s.to.Write(hide(record, s.hidden())) // a listener that has left gets nothing
 	}
 	return len(record), nil
 }
@@ -96,16 +95,16 @@ func (h whenSpoken) WithGroup(name string) slog.Handler {
 	return whenSpoken{h.Handler.WithGroup(name), h.speaker}
 }
 
-// SpeakLog writes the log to w too from now on, as a server does under systemd. CHORUS_LOG_STDERR says off or on against
-// what its caller would choose by itself.
+// SpeakLog also writes the log to w from now on, as a server does under systemd.
+// CHORUS_LOG_STDERR can turn this off or on; otherwise is the default.
 func (l *Logs) SpeakLog(w io.Writer, otherwise bool) {
-	if l.files != nil && l.wanted(otherwise) { // else the log is somebody else's
+	if l.files != nil && l.wanted(otherwise) { // without files, somebody else owns the log
 		l.files.spoken.begin(w)
 	}
 }
 
-// ShowLog writes warnings and errors to w from now on, in words for whoever sits at a terminal. With CHORUS_LOG_STDERR=on it is the
-// whole log as it stands in the file, with off nothing.
+// ShowLog writes warnings and errors to w from now on, in words for people at a terminal. With
+// CHORUS_LOG_STDERR=on it writes the whole log as in the file, with off nothing.
 func (l *Logs) ShowLog(w io.Writer) {
 	switch {
 	case l.files == nil || !l.wanted(true):
@@ -116,7 +115,7 @@ func (l *Logs) ShowLog(w io.Writer) {
 	}
 }
 
-// wanted is what CHORUS_LOG_STDERR says, or otherwise.
+// wanted returns what CHORUS_LOG_STDERR says, or otherwise.
 func (l *Logs) wanted(otherwise bool) bool {
 	switch l.Env("CHORUS_LOG_STDERR") {
 	case "on", "1", "true", "yes":

@@ -11,34 +11,34 @@ import (
 )
 
 const (
-	LogName        = "chorus.log" // the link to today's
+	LogName        = "chorus.log" // the link to today's file
 	ErrorLogName   = "error.log"
 	LogDay         = "2006-01-02"
 	defaultLogDays = 30
-	maxLog         = 256 << 20 // of one day; what is beyond is lost, so that a log cannot fill the disk
-	lookAfter      = 1 << 20   // after how much of our own we look what others have written
+	maxLog         = 256 << 20 // per day; the rest is dropped, so that a log cannot fill the disk
+	lookAfter      = 1 << 20   // how much we write before we check what others have written
 )
 
-// logFiles is where records go.
+// logFiles are the destinations of records.
 type logFiles struct {
 	all, errors *LogFile
-	spoken      *logSpeaker // as it is
+	spoken      *logSpeaker // unchanged
 	shown       *logSpeaker // in words for people
 }
 
-// close ends them. What is written afterwards is dropped.
+// close closes them. Later writes are dropped.
 func (l *logFiles) close() {
 	l.all.Close()
 	l.errors.Close()
 }
 
-// LogFile is one file a day, opened with the day's first record and not before; a link
-// without the date leads to the newest. Several processes may write to it: each record is
-// one append. What cannot be written is dropped; nothing stops for the want of a log.
+// LogFile is one file per day, opened with the day's first record; a link without the date
+// leads to the newest. Several processes may write to it: each record is one append. What
+// cannot be written is dropped; a missing log never stops anything.
 type LogFile struct {
-	Name   string                 // what the files' names begin with
-	Dir    func() (string, error) // makes the folder
-	Hidden func() []string        // what no record may show
+	Name   string                 // prefix of the files' names
+	Dir    func() (string, error) // creates the folder
+	Hidden func() []string        // what records must not show
 	Keep   func() int             // how many days are kept
 	Now    func() time.Time       // nil: the clock
 	Most   int64                  // bytes of one day; 0: maxLog
@@ -47,8 +47,8 @@ type LogFile struct {
 	File   *os.File
 	Day    string // the file's
 	size   int64  // as far as we know
-	ours   int64  // what we wrote since we last looked
-	full   bool   // that it is full was said in it
+	ours   int64  // what we wrote since the last check
+	full   bool   // the file already says that it is full
 	Torn   bool   // the disk had no room for the end of the last record
 	closed bool
 }
@@ -69,7 +69,7 @@ func (l *LogFile) Write(record []byte) (int, error) {
 	return len(record), nil
 }
 
-// append writes a record as long as the day has room for it. A full disk loses records, and nothing else.
+// append writes a record if the day's limit allows it. A full disk loses records and nothing else.
 func (l *LogFile) append(record []byte) {
 	if l.ours >= lookAfter {
 		if info, err := l.File.Stat(); err == nil {
@@ -98,7 +98,7 @@ func (l *LogFile) limit() int64 {
 	return maxLog
 }
 
-// fullLine says in the log's own format that the rest of the day is missing.
+// fullLine says, in the log's own format, that the rest of the day is missing.
 func fullLine(like []byte, most int64) string {
 	at, text := time.Now().Format(time.RFC3339Nano), fmt.Sprintf("this day has %d bytes of log; the rest of what this process has to say is left out", most)
 	if len(like) > 0 && like[0] == '{' {
@@ -107,7 +107,7 @@ func fullLine(like []byte, most int64) string {
 	return fmt.Sprintf("time=%s level=WARN msg=%q pid=%d component=log event=log_full\n", at, text, os.Getpid())
 }
 
-// Close ends it. What is written afterwards is dropped.
+// Close closes the file. Later writes are dropped.
 func (l *LogFile) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,7 +124,7 @@ func (l *LogFile) today() string {
 	return time.Now().Format(LogDay)
 }
 
-// turn goes on to today's file. Where that fails, the next record tries again.
+// turn switches to today's file. If that fails, the next record tries again.
 func (l *LogFile) turn() {
 	if l.File != nil {
 		_ = l.File.Close()
@@ -152,13 +152,13 @@ func (l *LogFile) turn() {
 			return
 		}
 		// Midnight has passed meanwhile, and the link may lead from another
-		// process's today back to our yesterday: once more.
+		// process's today back to our yesterday, so try again.
 		_ = f.Close()
 		l.File = nil
 	}
 }
 
-// openDay opens the file of a day. fresh: nobody had it before, and nobody else is told so.
+// openDay opens the file of a day. fresh means that this call created it; no other call reports that.
 func openDay(path string) (f *os.File, fresh bool, err error) {
 	f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil || !errors.Is(err, os.ErrExist) {
@@ -171,19 +171,19 @@ func openDay(path string) (f *os.File, fresh bool, err error) {
 	return f, false, err
 }
 
-// link lets the name without a date lead to the day. A log of an older Chorus, which is a
-// file under that name, is kept beside it; anything else that stands there is left alone.
+// link makes the name without a date lead to the day's file. A log of an older Chorus, which is a
+// file with that name, is renamed; anything else with that name is left alone.
 func (l *LogFile) link(dir, day string) {
 	path, target := filepath.Join(dir, l.Name+".log"), l.Name+"-"+day+".log"
 	info, err := os.Lstat(path)
 	switch {
 	case err == nil && info.Mode().IsRegular():
-		_ = os.Rename(path, path+".old") // if not, there is no link
+		_ = os.Rename(path, path+".old") // if this fails, there is no link
 	case err == nil && info.Mode()&os.ModeSymlink == 0:
 		return
 	case err == nil:
 		if now, err := os.Readlink(path); err == nil && now >= target && strings.HasPrefix(now, l.Name+"-") {
-			return // there, or another process is a day ahead
+			return // it exists, or another process is a day ahead
 		}
 	}
 	made := filepath.Join(dir, fmt.Sprintf(".%s.log-%d-%d", l.Name, os.Getpid(), time.Now().UnixNano()))
@@ -192,7 +192,7 @@ func (l *LogFile) link(dir, day string) {
 	}
 }
 
-// prune removes the days that are no longer kept. Whoever made the day's file does it, so once a day.
+// prune removes expired days. The process that created the day's file does this, so it happens once a day.
 func (l *LogFile) prune(dir, day string) {
 	today, err := time.Parse(LogDay, day)
 	if err != nil {

@@ -24,16 +24,15 @@ func (l *Logs) OpenLog() *slog.Logger {
 	return log
 }
 
-// CloseLog ends what OpenLog began.
+// CloseLog closes what OpenLog opened.
 func (l *Logs) CloseLog() {
 	if l.files != nil {
 		l.files.close()
 	}
 }
 
-// newLog is the log of the home as the environment wants it: what nobody at a terminal
-// has to see, for whoever looks for a reason later. Warnings and errors stand in a file of
-// their own besides.
+// newLog returns the log of the home as configured in the environment. It has what nobody at a
+// terminal needs to see, for finding causes later. Warnings and errors also go to a separate file.
 func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 	known := &secrets{environ: l.Environ}
 	dir := func() (string, error) { return l.Home.Ensure(l.Home.Logs()) }
@@ -59,11 +58,11 @@ func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 	level := logLevel(l.Env, l.Warn)
 	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
 		whenSpoken{format(files.spoken, level), files.spoken}, whenSpoken{forPeople{out: files.shown}, files.shown})
-	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor: it reads the configuration, and there may be no record
+	handler = handler.WithAttrs([]slog.Attr{slog.Int("pid", os.Getpid())}) // before the redactor, which reads the configuration while there may be no record
 	return slog.New(logFields{redact.Handler(handler, l.Redactor)}), files
 }
 
-// LogDays is how many days of the log are kept, this one included.
+// LogDays is how many days of the log are kept, including today.
 func (l *Logs) LogDays() int {
 	bot, problems := l.ConfigFiles().Bot(config.Ask{})
 	if problems.Err() != nil {
@@ -72,7 +71,7 @@ func (l *Logs) LogDays() int {
 	return bot.LogDays
 }
 
-// logLevel is from which level on records are written.
+// logLevel returns the lowest level of records to write.
 func logLevel(env func(string) string, warn func(string)) slog.Level {
 	for _, variable := range []string{"CHORUS_LOG_LEVEL", "LOG_LEVEL"} {
 		switch name := strings.ToLower(strings.TrimSpace(env(variable))); name {
@@ -94,27 +93,27 @@ func logLevel(env func(string) string, warn func(string)) slog.Level {
 	return slog.LevelInfo
 }
 
-// LogOnce writes down what would otherwise be written at every look.
+// LogOnce logs a text once that would otherwise be logged at every check.
 func (l *Logs) LogOnce(text, component string) {
 	if _, said := l.once.LoadOrStore(text, true); !said {
 		l.Log.Warn(text, "component", component)
 	}
 }
 
-// secrets are the values that no record may show: those of the environment whose name
-// says so, and those of the configuration.
+// secrets are the values that no record may show: those of the environment
+// whose name says so, and those of the configuration.
 type secrets struct {
 	environ []string
 
 	mu    sync.Mutex
-	files *config.Files // whose values they are
+	files *config.Files // the files from which the values were read
 	words []string
 }
 
-// leastSecret is how long a value must be to be hidden: a shorter one is no key.
+// leastSecret is the minimum length of a value to be hidden; a shorter one is not a key.
 const leastSecret = 6
 
-// of are the secrets while files hold. It must not log.
+// of returns the secrets of the given files. It must not log.
 func (s *secrets) of(files *config.Files) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,11 +128,11 @@ func (s *secrets) of(files *config.Files) []string {
 	for _, name := range append([]string{""}, files.Bots()...) {
 		bot, problems := files.Bot(config.Ask{Bot: name})
 		if problems.Err() != nil {
-			continue // nobody can use what it holds
+			continue // nobody can use what it contains
 		}
 		s.bot(bot)
 	}
-	// The longest first: it may hold a shorter one.
+	// Longest first, since it may contain a shorter one.
 	slices.SortFunc(s.words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	s.words = slices.Compact(s.words)
 	return s.words
@@ -165,7 +164,7 @@ func (s *secrets) bot(bot *config.Bot) {
 	}
 }
 
-// named adds a value if its name says that it is a secret. Several keys may stand in one.
+// named adds a value if its name says that it is a secret. It may contain several keys.
 func (s *secrets) named(name, value string) {
 	name = strings.ToUpper(name)
 	for _, end := range []string{"KEY", "KEYS", "KEY_ID", "TOKEN", "SECRET", "PASSWORD", "CREDENTIALS"} {
@@ -185,7 +184,7 @@ func (s *secrets) add(values ...string) {
 	}
 }
 
-// hide takes words out of a record, also as the formats quote them.
+// hide removes words from a record, including their quoted forms.
 func hide(record []byte, words []string) []byte {
 	for _, word := range words {
 		record = bytes.ReplaceAll(record, []byte(word), []byte("***"))

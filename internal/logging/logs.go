@@ -1,4 +1,4 @@
-// Package logging writes the log of a home: a file a day without secrets, one more for errors.
+// Package logging writes the log of a home: one file per day without secrets, and another one for errors.
 package logging
 
 import (
@@ -9,8 +9,8 @@ import (
 	"chorus/internal/datadir"
 )
 
-// Logs are the log files of a home, and the redactor that keeps secrets out of them and out of
-// everything else that is shown or passed on.
+// Logs are the log files of a home, and the redactor that removes secrets from
+// them and from everything else that is shown or passed on.
 type Logs struct {
 	Env         func(string) string
 	Environ     []string

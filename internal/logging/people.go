@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// File is where the newest records are.
+// File returns the file with the newest records.
 func (l *Logs) File() string { return filepath.Join(l.Home.Logs(), LogName) }
 
-// forPeople writes warnings and errors as sentences for somebody who watches a terminal: the time, how bad it is, what happened, and why if
-// that is known. Everything else of a record is in the log file.
+// forPeople writes warnings and errors as sentences for people who watch a terminal: the time, the
+// severity, what happened and, if known, why. The rest of a record is only in the log file.
 type forPeople struct {
 	out  io.Writer
-	why  string // an error that was given before the record
+	why  string // an error attribute added before the record
 	name string // the thread, likewise
 }
 

@@ -11,17 +11,18 @@ import (
 	"chorus/internal/tool"
 )
 
-// redactors makes a redactor for the keys of the moment and keeps it until they change.
+// redactors creates a redactor for the current keys and keeps it until they change.
 type redactors struct {
 	secrets *secrets
 
 	mu    sync.Mutex
 	words []string
-	more  []string // what was learnt while the program runs
+	more  []string // secrets learnt while the program runs
 	made  *redact.Redactor
 }
 
-// Remember hides something from now on that neither the environment nor the configuration holds: a token that was fetched.
+// Remember hides a secret from now on that is neither in the environment
+// nor in the configuration, such as a fetched token.
 func (l *Logs) Remember(secret string) {
 	r := &l.redactors.redactors
 	r.mu.Lock()
@@ -32,14 +33,14 @@ func (l *Logs) Remember(secret string) {
 	r.more, r.made = append(r.more, secret), nil
 }
 
-// Redactor takes out of texts what the environment and the configuration hold, and
-// what has the shape of a key.
+// Redactor returns the redactor that removes from texts what the environment and
+// the configuration contain, and what looks like a key.
 func (l *Logs) Redactor() *redact.Redactor {
 	l.redactors.once.Do(func() { l.redactors.redactors.secrets = &secrets{environ: l.Environ} })
 	return l.redactors.redactors.of(l)
 }
 
-// lazyRedactors is the redactor of an App, made on first use.
+// lazyRedactors is the redactor of Logs, created at first use.
 type lazyRedactors struct {
 	once      sync.Once
 	redactors redactors
@@ -55,8 +56,8 @@ func (r *redactors) of(a *Logs) *redact.Redactor {
 	return r.made
 }
 
-// Redacting is the tools with their results redacted: what the model, the journal and
-// people get to see of a call. What a tool writes to disk is its own affair.
+// Redacting returns the tools with redacted results: what the model, the journal and
+// people see of a call. It does not affect what a tool writes to disk.
 func (l *Logs) Redacting(tools toolcall.Tools) toolcall.Tools {
 	return &redactedTools{tools, l.Redactor}
 }
@@ -87,7 +88,7 @@ func (r *redactedTools) Validate(t tool.Tool, args []byte) error {
 	return r.tools.Validate(t, args)
 }
 
-// redactedTool is a tool whose words are looked through before anybody gets them.
+// redactedTool is a tool whose output is redacted before anybody gets it.
 type redactedTool struct {
 	tool.Tool
 	now func() *redact.Redactor
@@ -118,7 +119,7 @@ func (t *redactedTool) Run(ctx context.Context, args []byte) (tool.Result, error
 	return res, err
 }
 
-// redactedPreviewer is a redactedTool that can say beforehand what it would change.
+// redactedPreviewer is a redactedTool that can say in advance what it would change.
 type redactedPreviewer struct {
 	redactedTool
 	previewer tool.Previewer
@@ -130,7 +131,7 @@ func (t *redactedPreviewer) Preview(ctx context.Context, args []byte) string {
 	return t.now().Text(t.previewer.Preview(ctx, args))
 }
 
-// redactedError is an error with other words.
+// redactedError is an error with a different text.
 type redactedError struct {
 	error
 	text string
@@ -140,8 +141,8 @@ func (e *redactedError) Error() string { return e.text }
 
 func (e *redactedError) Unwrap() error { return e.error }
 
-// RedactingKeep is a tool.Keep for outputs that are too long for a result: they lie in
-// the home for as long as the thread does, so they are redacted too.
+// RedactingKeep returns a tool.Keep for outputs that are too long for a result. They stay
+// in the home as long as the thread does, so they are redacted too.
 func (l *Logs) RedactingKeep(keep tool.Keep) tool.Keep {
 	return func(ctx context.Context, call, text string) (string, error) {
 		return keep(ctx, call, l.Redactor().Text(text))

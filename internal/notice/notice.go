@@ -1,6 +1,6 @@
-// Package notice carries short sentences to whoever sits at a session: the configuration
-// was read again, a server is missing. A notice that nobody is there to see goes to the
-// fallback. Posting never waits.
+// Package notice passes short sentences to the people in a session, for example that
+// the configuration was read again or that a server is missing. If nobody subscribes,
+// warnings go to a fallback. Posting never blocks.
 package notice
 
 import "sync"
@@ -11,19 +11,19 @@ type Notice struct {
 	Bad  bool // something is wrong
 }
 
-// maxWaiting is how many wait for a subscriber; nobody reads more than that at once.
+// maxWaiting is how many notices wait for a subscriber. Nobody reads more than that at once.
 const maxWaiting = 16
 
-// Board passes notices on. The zero value works.
+// Board passes notices on. The zero value is ready to use.
 type Board struct {
-	Fallback func(string) // hears warnings while nobody subscribes; nil: they are dropped
+	Fallback func(string) // receives warnings while nobody subscribes; nil drops them
 
 	mu          sync.Mutex
 	subscribers map[chan Notice]bool
 	warned      map[string]bool
 }
 
-// Subscribe gives what is posted from now on, until cancel is called.
+// Subscribe returns what is posted from now on, until cancel is called.
 func (b *Board) Subscribe() (notices <-chan Notice, cancel func()) {
 	ch := make(chan Notice, maxWaiting)
 	b.mu.Lock()
@@ -39,21 +39,21 @@ func (b *Board) Subscribe() (notices <-chan Notice, cancel func()) {
 	}
 }
 
-// Post tells every subscriber, and reports whether there is one.
+// Post passes a notice to every subscriber, and reports whether there is one.
 func (b *Board) Post(n Notice) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for ch := range b.subscribers {
 		select {
 		case ch <- n:
-		default: // it has more than it reads; the log has them all
+		default: // it is too slow; the log has everything
 		}
 	}
 	return len(b.subscribers) > 0
 }
 
-// WarnOnce says something once that would otherwise be said before every run: where a
-// session is open in it, since a terminal program owns its screen.
+// WarnOnce posts a text once that would otherwise appear before every run. It goes to an open
+// session if there is one, since a terminal program controls its screen.
 func (b *Board) WarnOnce(text string) {
 	b.mu.Lock()
 	said := b.warned[text]

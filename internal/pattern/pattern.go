@@ -6,9 +6,10 @@ import (
 	"sync"
 )
 
-// Lazy is a regular expression that is compiled at its first use. The program has more than a hundred of them, and most commands
-// use a handful: compiled while packages are initialised they would cost every start milliseconds, and memory for good.
-// An expression that is wrong panics at its first use, as regexp.MustCompile does, so a test has to use it.
+// Lazy returns a regular expression that is compiled at its first use. The program has more than a
+// hundred of them, and most commands use only a few. Compiling them during package initialisation
+// would cost milliseconds at every start, and memory permanently. An invalid expression panics at
+// its first use, like regexp.MustCompile, so a test has to use it.
 func Lazy(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
 }

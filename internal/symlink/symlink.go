@@ -1,4 +1,4 @@
-// Package symlink judges where symbolic links lead, by their text alone: nothing is looked up on a disk.
+// Package symlink judges where symbolic links lead by their text alone, without accessing a disk.
 package symlink
 
 import (
@@ -7,9 +7,10 @@ import (
 	"strings"
 )
 
-// StaysInside reports whether a link cannot leave the folder that holds it. name is the link's path below the folder, with slashes. It may
-// go up only at its beginning, where all above it are folders and no links, and not beyond the top. What it then goes down through may be
-// links for which the same holds.
+// StaysInside reports whether a link cannot leave the folder that contains it. name is the
+// link's path below the folder, with slashes. The target may go up only at its beginning, where
+// everything above it is a folder and not a link, and not beyond the top. The path it then goes
+// down may contain links for which the same holds.
 func StaysInside(name, target string) bool {
 	if target == "" || path.IsAbs(target) || filepath.IsAbs(target) || strings.ContainsAny(target, "\\\x00") {
 		return false

@@ -5,7 +5,7 @@ import (
 	"io/fs"
 )
 
-// Cause is an error of the file system without its path, for a sentence that names the file already.
+// Cause returns a file system error without its path, for a sentence that already names the file.
 func Cause(err error) error {
 	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// JSON is json.Marshal without the escaping of <, > and &, which would make code in a
-// file unreadable and longer.
+// JSON is json.Marshal without the escaping of <, > and &, which
+// would make code in a file longer and unreadable.
 func JSON(v any) ([]byte, error) {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -17,8 +17,8 @@ func JSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
 }
 
-// SortedJSON is one JSON value with sorted keys and no spaces, numbers as they were
-// written; ok is false for anything else.
+// SortedJSON returns a single JSON value with sorted keys and no spaces, and
+// numbers as they were written. ok is false for anything else.
 func SortedJSON(data []byte) (sorted []byte, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()

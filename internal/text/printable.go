@@ -5,8 +5,7 @@ import (
 	"unicode"
 )
 
-// Printable is untrusted text on one line: no control characters, and at most so many
-// characters.
+// Printable returns untrusted text on one line, without control characters and with at most most characters.
 func Printable(s string, most int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

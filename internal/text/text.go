@@ -1,5 +1,4 @@
-// Package text shortens and counts for texts that people read. It promises that no
-// character is cut in two.
+// Package text shortens, counts and formats texts for people. It never cuts a character in two.
 package text
 
 import (
@@ -9,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clip is the first n characters of a text, followed by "…" if it has more. The result is
-// valid UTF-8 whatever the text is.
+// Clip returns the first n characters of a text, followed by "…" if it
+// has more. The result is always valid UTF-8.
 func Clip(s string, n int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= n {
@@ -25,8 +24,7 @@ func Clip(s string, n int) string {
 	return s
 }
 
-// Prefix is the longest beginning of a text that has at most n bytes and ends between
-// two characters.
+// Prefix returns the longest prefix of a text that has at most n bytes and ends between two characters.
 func Prefix(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -37,8 +35,8 @@ func Prefix(s string, n int) string {
 	return s[:max(n, 0)]
 }
 
-// OneLine puts a text on one line: any run of white space becomes one space, and
-// control characters, which could steer a terminal, become U+FFFD.
+// OneLine puts a text on one line: each run of white space becomes one space, and
+// control characters, which could affect a terminal, become U+FFFD.
 func OneLine(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	return strings.Map(func(r rune) rune {
@@ -49,10 +47,10 @@ func OneLine(s string) string {
 	}, s)
 }
 
-// Count is a number with its noun: "1 file", "2 files".
+// Count returns a number with its noun: "1 file", "2 files".
 func Count(n int, noun string) string { return CountOf(n, noun, noun+"s") }
 
-// CountOf is Count for words whose plural is another: "1 thing is", "2 things are".
+// CountOf is Count for irregular plurals: "1 thing is", "2 things are".
 func CountOf(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -60,8 +58,8 @@ func CountOf(n int, one, many string) string {
 	return strconv.Itoa(n) + " " + many
 }
 
-// Overlap is the length of the longest end of b that s begins with, if b does not end
-// with all of s: so many bytes may be the first ones of an s that is still to come.
+// Overlap returns the length of the longest suffix of b that is a prefix of s, if b does not end
+// with all of s. These bytes may be the beginning of an s that is still arriving.
 func Overlap(b []byte, s string) int {
 	for n := min(len(b), len(s)-1); n > 0; n-- {
 		if string(b[len(b)-n:]) == s[:n] {

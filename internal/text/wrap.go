@@ -2,8 +2,9 @@ package text
 
 import "strings"
 
-// WrapWords breaks a text into lines of at most width columns, as measure counts them, at blanks only: a word that is longer, such as an address,
-// stays whole, so that it can be copied. Without a width it is one line.
+// WrapWords breaks a text into lines of at most width columns, as counted by measure. It
+// breaks only at blanks: a longer word, such as an address, stays whole so that it can
+// be copied. Without a width the result is one line.
 func WrapWords(s string, width int, measure func(string) int) []string {
 	if width <= 0 {
 		return []string{s}

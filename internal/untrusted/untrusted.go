@@ -1,10 +1,10 @@
-// Package untrusted marks text that nobody wrote whom the agent serves: files, the output
-// of commands, answers of MCP servers, pages, what others left in a memory.
+// Package untrusted marks text that was not written by anybody whom the agent serves: files, the
+// output of commands, answers of MCP servers, pages, what others left in a memory.
 //
-// It promises a frame that the text inside can neither close nor forge: whatever it is,
-// the whole has exactly one beginning, at its start, and one end, at its end. The same
-// text always gives the same bytes, so the prefix of a prompt stays what it was. The frame
-// is for the model alone and grants or takes nothing: rights are the gate's affair.
+// The text inside can neither close nor forge the frame: whatever it is, the whole has
+// exactly one beginning, at its start, and one end, at its end. The same text always gives
+// the same bytes, so the prefix of a prompt stays the same. The frame is only for the model
+// and changes no rights, which the gate decides.
 package untrusted
 
 import (
@@ -23,15 +23,14 @@ const (
 	end   = "</" + element + ">"
 )
 
-// Frame sets text between the marks. The source says in a few words where it is from:
-// "file src/a.go". Whoever shows a model what others wrote, a memory for one, goes
-// through here.
+// Frame puts text between the marks. The source says in a few words where it is from: "file
+// src/a.go". Everything that shows a model what others wrote, such as a memory, uses Frame.
 func Frame(source, text string) string {
 	return begin + label(source) + "\">\n" + Defuse(element, text) + "\n" + end
 }
 
-// Blocks frames a tool's result: all its text, then its pictures, in one frame. Without
-// a source the blocks are ours and come back as they are.
+// Blocks frames a tool's result in one frame: all its text, then its pictures.
+// Without a source the blocks are ours and are returned unchanged.
 func Blocks(source string, blocks chat.Blocks) chat.Blocks {
 	if source == "" || len(blocks) == 0 {
 		return blocks
@@ -40,7 +39,7 @@ func Blocks(source string, blocks chat.Blocks) chat.Blocks {
 	out := make(chat.Blocks, 1, len(blocks)+1)
 	for _, b := range blocks {
 		if im, ok := b.(chat.Image); ok {
-			im.Name = Defuse(element, im.Name) // it is told when the picture is no longer shown
+			im.Name = Defuse(element, im.Name) // it is shown when the picture no longer is
 			out = append(out, im)
 		}
 	}
@@ -51,8 +50,8 @@ func Blocks(source string, blocks chat.Blocks) chat.Blocks {
 	return append(out, chat.Text{Text: end})
 }
 
-// Open takes a frame apart: where the text is from, and the text as it stands in it. It
-// is for readers that show a framed text to people.
+// Open takes a frame apart: where the text is from, and the text as written
+// in it. It is for showing a framed text to people.
 func Open(framed string) (source, text string, ok bool) {
 	rest, ok := strings.CutPrefix(framed, begin)
 	if !ok {
@@ -66,13 +65,13 @@ func Open(framed string) (source, text string, ok bool) {
 	return source, strings.TrimSuffix(rest, "\n"), ok
 }
 
-// Line is a line of a text that may have frames in it.
+// Line is a line of a text that may contain frames.
 type Line struct {
-	Source string // of the frame in which it stands; "": it stands in none
+	Source string // source of its frame; "" outside of frames
 	Text   string
 }
 
-// Lines are the lines of a text with frames in it, without the marks.
+// Lines returns the lines of a text that contains frames, without the marks.
 func Lines(text string) (out []Line) {
 	source := ""
 	for line := range strings.SplitSeq(text, "\n") {
@@ -88,10 +87,10 @@ func Lines(text string) (out []Line) {
 	return out
 }
 
-// longest is how much of a source's name is told: enough for a path, too little for a story.
+// longest is how much of a source's name is shown: enough for a path, too little for a message.
 const longest = 120
 
-// label is a source's name as it may stand in the first line.
+// label returns a source's name in a form that is safe for the first line.
 func label(source string) string {
 	source = strings.Map(func(r rune) rune {
 		switch {
@@ -112,8 +111,8 @@ func label(source string) string {
 	return source
 }
 
-// Defuse sets a backslash into everything in text that could pass for a tag of the
-// element, also one with odd spaces, capitals, wide brackets or characters that do not show.
+// Defuse inserts a backslash into everything in text that could pass for a tag of the element,
+// including variants with odd spaces, capitals, wide brackets or invisible characters.
 func Defuse(element, text string) string {
 	var out strings.Builder
 	copied := 0
@@ -133,7 +132,7 @@ func Defuse(element, text string) string {
 	return out.String()
 }
 
-// bracket is the width of the opening bracket that text begins with, 0 without one.
+// bracket returns the width of the opening bracket at the beginning of text, or 0.
 func bracket(text string) int {
 	switch {
 	case text[0] == '<':
@@ -144,8 +143,7 @@ func bracket(text string) int {
 	return 0
 }
 
-// names reports whether what stands behind a bracket is the element's name, perhaps as
-// that of its end.
+// names reports whether what follows a bracket is the element's name, possibly in an end tag.
 func names(text, element string) bool {
 	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == '/' || r == '／' || unseen(r) })
 	for _, want := range element {
@@ -160,5 +158,5 @@ func names(text, element string) bool {
 	return text == "" || next != '_' && next != '-' && !unicode.IsLetter(next) && !unicode.IsDigit(next)
 }
 
-// unseen are characters that change nothing of what is read.
+// unseen reports whether a rune is invisible.
 func unseen(r rune) bool { return r > unicode.MaxASCII && unicode.Is(unicode.Cf, r) || r == 0 }

@@ -1,5 +1,5 @@
-// Package usage marks a mistake in how a command was called. The program exits with 2 for
-// it, and an operation answers that its input is invalid.
+// Package usage marks mistakes in how a command was called. For these, the program
+// exits with 2 and operations respond that their input is invalid.
 package usage
 
 // Error is such a mistake.
@@ -7,7 +7,7 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return e.Err.Error() }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 // Wrap marks err as such a mistake.

@@ -53,7 +53,7 @@ func Read(r io.Reader, warn func(string)) (Log, error) {
 
 type reader struct {
 	log   Log
-	tools map[string]string // names of calls by id, for results that do not say
+	tools map[string]string // names of calls by id, for results without a name
 	warn  func(string)
 }
 
