@@ -8,9 +8,9 @@ import (
 // Backoff says how often and how long to wait between attempts.
 type Backoff struct {
 	Retries       int           // attempts after the first; 0 means DefaultRetries, negative none
-	Base          time.Duration // first pause; doubles
+	Base          time.Duration // first pause, which doubles each time
 	Max           time.Duration
-	MaxRetryAfter time.Duration // a provider that wants a longer pause than this has failed
+	MaxRetryAfter time.Duration // a provider that asks for a longer pause counts as failed
 }
 
 // The defaults: 1, 2, 4 … 32 s, four attempts in all.
@@ -21,8 +21,7 @@ const (
 	defaultMaxRetryAfter = 5 * time.Minute
 )
 
-// Pause is how long to wait after the n-th failure in a row (from 1), and whether
-// to try again at all.
+// Pause returns how long to wait after the n-th failure in a row (from 1), and whether to try again at all.
 func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
 	retries := cmp.Or(b.Retries, DefaultRetries)
 	if !e.Retryable() || n > retries {
@@ -34,8 +33,8 @@ func (b Backoff) Pause(n int, e *Error, random float64) (time.Duration, bool) {
 	return b.spread(n, random), true
 }
 
-// OutagePause is how long to wait after the n-th failure in a row when a provider is out of
-// order for longer than the ordinary attempts take: never less than it asks for.
+// OutagePause returns how long to wait after the n-th failure in a row if a provider is down for longer
+// than the ordinary attempts take. It is never less than the provider asks for.
 func (b Backoff) OutagePause(n int, e *Error, random float64) time.Duration {
 	return max(e.RetryAfter, b.spread(n, random))
 }
@@ -43,7 +42,7 @@ func (b Backoff) OutagePause(n int, e *Error, random float64) time.Duration {
 func (b Backoff) spread(n int, random float64) time.Duration {
 	d := or(b.Base, defaultBase) << min(n-1, 16)
 	d = min(d, or(b.Max, defaultMax))
-	// Up to a quarter more, so that many threads do not come back at once.
+	// Up to a quarter more, so that many threads do not retry at the same moment.
 	return d + time.Duration(float64(d)/4*random)
 }
 

@@ -1,6 +1,6 @@
-// Package anthropic answers through Anthropic's Messages API, over plain HTTP and
-// without the vendor's SDK. It promises that what was sent once is sent again
-// unchanged, cache marks aside, and that it never retries by itself.
+// Package anthropic answers through Anthropic's Messages API, over plain HTTP and without
+// the vendor's SDK. It promises that what was sent once is sent again unchanged, except
+// for cache marks, and that it never retries by itself.
 package anthropic
 
 import (
@@ -18,21 +18,21 @@ import (
 
 const provider = "anthropic"
 
-// version is that of the API; it must be said with every request.
+// version is the API version, which every request must state.
 const version = "2023-06-01"
 
-// Options are what a provider is made with.
+// Options are what a provider is created with.
 type Options struct {
 	APIKey  string
 	BaseURL string // "": the vendor's; with or without /v1
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time
+	// until it begins. Zero means 90 and 120 seconds.
 	IdleTimeout, FirstByteTimeout time.Duration
 }
 
-// Provider is a model.Model for every model of the vendor's.
+// Provider is a model.Model for all of the vendor's models.
 type Provider struct {
 	opts Options
 	base string
@@ -41,7 +41,7 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It does not look at the environment and does not fail: a
+// New returns a provider. It does not read the environment and does not fail: a
 // missing key or a wrong address shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
@@ -49,21 +49,21 @@ func New(opts Options) *Provider {
 	return &Provider{opts: opts, base: baseURL(cmp.Or(opts.BaseURL, row.BaseURL)), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
-// baseURL is the address below which /v1/messages stands.
+// baseURL returns the address below which /v1/messages is found.
 func baseURL(s string) string {
 	s = strings.TrimRight(strings.TrimSpace(s), "/")
 	s = strings.TrimSuffix(s, "/messages")
 	return strings.TrimRight(strings.TrimSuffix(s, "/v1"), "/")
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: provider, Model: name, Key: p.opts.APIKey}
 }
 
-// rest is how calls are made.
+// rest returns how calls are made.
 func (p *Provider) rest(side wire.Side) wire.Rest {
 	header := http.Header{}
 	header.Set("Anthropic-Version", version)
@@ -71,7 +71,7 @@ func (p *Provider) rest(side wire.Side) wire.Rest {
 	return wire.Rest{Client: p.http, Header: header, Side: side}
 }
 
-// Models lists what the key may use, newest first; so it is also the check of a key.
+// Models lists the models that the key may use, newest first. It also serves to check a key.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.opts.APIKey == "" {

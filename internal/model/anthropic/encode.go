@@ -11,8 +11,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// The blocks of a message, with their fields in the order in which they are sent: it
-// must not change, since a prompt cache knows them byte for byte.
+// The blocks of a message. Their fields are in the order in which they are sent,
+// which must not change because a prompt cache compares bytes.
 type (
 	textBlock struct {
 		Type string `json:"type"`
@@ -56,8 +56,8 @@ type encoder struct {
 	blind bool // the model sees no pictures
 }
 
-// message writes one message; no bytes at all when it has nothing the vendor
-// would take. The cache mark may stand at the end of its last block that can carry one.
+// message writes one message, or no bytes if the message contains nothing that the vendor
+// accepts. The cache mark may be at the end of its last block that can carry one.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	blocks := m.Blocks
 	if m.Role == model.Assistant {
@@ -66,7 +66,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	start := `{"role":"` + string(m.Role) + `","content":[`
 	var content []byte
 	markAt := 0
-	// Results come first in their message: the vendor wants it so.
+	// The vendor requires results to come first in their message.
 	for _, results := range []bool{true, false} {
 		for _, block := range blocks {
 			if _, is := block.(chat.ToolResult); is != results {
@@ -93,8 +93,8 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: slices.Concat([]byte(start), content, []byte("]}")), MarkAt: markAt}, nil
 }
 
-// Untailed takes thinking off the end of an answer, where the vendor refuses it: an
-// answer that was cut before it said anything.
+// Untailed removes thinking from the end of an answer that was cut before it
+// said anything, because the vendor rejects it there.
 func Untailed(blocks chat.Blocks) chat.Blocks {
 	for n := len(blocks); n > 0; n-- {
 		switch b := blocks[n-1].(type) {
@@ -110,10 +110,10 @@ func Untailed(blocks chat.Blocks) chat.Blocks {
 	return nil
 }
 
-// MaxID is the longest id of a call that every host takes.
+// MaxID is the longest call id that every host accepts.
 const MaxID = 64
 
-// block is what is sent for a block; nil: nothing.
+// block returns what is sent for a block, or nil for nothing.
 func (e encoder) block(block chat.Block) (any, error) {
 	switch b := block.(type) {
 	case chat.Text:
@@ -133,7 +133,7 @@ func (e encoder) block(block chat.Block) (any, error) {
 	}
 }
 
-// text leaves out what the vendor refuses: text of nothing but white space.
+// text drops text that is only white space, which the vendor rejects.
 func text(s string) any {
 	if strings.TrimSpace(s) == "" {
 		return nil
@@ -141,11 +141,10 @@ func text(s string) any {
 	return textBlock{"text", s}
 }
 
-// thinking gives reasoning back as it came. Without a signature it is not the
-// vendor's, and is left out.
+// thinking returns reasoning as it came. Without a signature it is not the vendor's, and is dropped.
 func thinking(t chat.Thinking) any {
 	switch {
-	case wire.ForOtherVendor(t): // a model of another vendor thought it
+	case wire.ForOtherVendor(t): // it comes from a model of another vendor
 		return nil
 	case t.Redacted != "":
 		return redactedBlock{"redacted_thinking", t.Redacted}

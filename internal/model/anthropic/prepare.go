@@ -13,24 +13,23 @@ import (
 )
 
 const (
-	// maxMarks is how many cache marks the vendor takes in one request.
+	// maxMarks is how many cache marks the vendor accepts in one request.
 	maxMarks = 4
 	mark     = `,"cache_control":{"type":"ephemeral"}`
-	// defaultOutput is asked for when nothing is said: room for a large file, and far
-	// from the point where the vendor wants other timeouts.
+	// defaultOutput is the output limit if none is set: room for a large file, but well
+	// below the point where the vendor requires other timeouts.
 	defaultOutput = 16_384
-	// minBudget is the least the vendor accepts.
+	// minBudget is the smallest thinking budget that the vendor accepts.
 	minBudget = 1_024
 )
 
-// Form is what differs between the hosts of the vendor's models: the messages are
-// the same bytes everywhere.
+// Form describes how the hosts of the vendor's models differ. The messages are the same bytes everywhere.
 type Form struct {
 	Side    wire.Side
 	Entry   catalog.Entry // of the model; Known: it is in the catalog
 	Known   bool
 	Opening string // the body's first fields, for example `"model":"claude-x"`
-	Stream  bool   // the body itself asks for a stream
+	Stream  bool   // the body itself requests a stream
 }
 
 // Prepare makes a body for the vendor's own service.
@@ -40,8 +39,8 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return Encode(r, Form{Side: p.side(r.Model), Entry: entry, Known: known, Opening: string(opening), Stream: true})
 }
 
-// Encode puts the body together: what changes from call to call first, then the
-// head, then the messages' remembered bytes with the cache marks set among them.
+// Encode assembles the body: first what changes from call to call, then the head,
+// then the messages' cached bytes with cache marks inserted.
 func Encode(r model.Request, f Form) (model.Prepared, error) {
 	prefill := strings.TrimRight(r.Prefill, " \t\r\n")
 	if prefill != "" && f.Known && !f.Entry.Prefill {
@@ -97,13 +96,13 @@ func Encode(r model.Request, f Form) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
-// placed is a message's bytes and where it stood in the request.
+// placed is a message's bytes and its position in the request.
 type placed struct {
 	model.Wire
 	index int
 }
 
-// encodeAll gives the messages that have something to say, and the bytes they need.
+// encodeAll returns the messages that are not empty, and their total size in bytes.
 func encodeAll(r model.Request, blind bool) ([]placed, int, error) {
 	name := provider
 	if blind {
@@ -125,7 +124,7 @@ func encodeAll(r model.Request, blind bool) ([]placed, int, error) {
 	return wires, size, nil
 }
 
-// lastMarks are the places of the newest marks that fit, among the wires.
+// lastMarks returns the positions of the newest marks that fit, as indexes into wires.
 func lastMarks(wires []placed, marks []int, most int) []int {
 	var at []int
 	for i := len(wires) - 1; i >= 0 && len(at) < most; i-- {
@@ -152,9 +151,8 @@ func appendMessages(body []byte, wires []placed, marks []int) []byte {
 	return body
 }
 
-// appendSettings writes the numbers, each with a comma in front. What the model
-// would refuse is left out: sampling where it takes none or while it thinks, a
-// budget where it decides itself.
+// appendSettings writes the settings, each preceded by a comma. It omits what the model would reject:
+// sampling settings if it accepts none or while it thinks, a budget if it decides itself.
 func appendSettings(body []byte, s chat.Settings, f Form) []byte {
 	entry, known := f.Entry, f.Known
 	limit := s.MaxTokens
@@ -181,7 +179,7 @@ func appendSettings(body []byte, s chat.Settings, f Form) []byte {
 	}
 	switch {
 	case entry.Adaptive && (s.ThinkingBudget > 0 || entry.ThinksAlone):
-		// These models write between tool calls as thinking, which would be hidden.
+		// These models write text between tool calls as thinking, which would otherwise be hidden.
 		body = append(body, `,"thinking":{"type":"adaptive","display":"summarized"}`...)
 		if s.ThinkingBudget > 0 {
 			body = append(body, `,"output_config":{"effort":"`+effort(s.ThinkingBudget)+`"}`...)
@@ -192,7 +190,7 @@ func appendSettings(body []byte, s chat.Settings, f Form) []byte {
 		body = append(body, '}')
 	}
 	if !entry.NoSampling && budget < minBudget {
-		// The vendor takes one of the two.
+		// The vendor accepts only one of the two.
 		if s.Temperature != nil {
 			body = wire.AppendFloat(append(body, `,"temperature":`...), min(max(*s.Temperature, 0), 1))
 		} else if s.TopP != nil {
@@ -206,9 +204,8 @@ func appendSettings(body []byte, s chat.Settings, f Form) []byte {
 	return body
 }
 
-// unthought reports whether the request goes on with calls that were made without
-// thinking (by another model, or before it was switched on): the vendor refuses to
-// think in the middle of those.
+// unthought reports whether the request continues calls that were made without thinking (by another
+// model, or before it was enabled): the vendor refuses to think in the middle of those.
 func unthought(messages []*model.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]
@@ -227,7 +224,7 @@ func unthought(messages []*model.Message) bool {
 	return false
 }
 
-// effort says a budget in the words of a model that takes none.
+// effort expresses a budget for a model that accepts none.
 func effort(budget int) string {
 	switch {
 	case budget <= 4_096:
@@ -260,8 +257,7 @@ func encodeMarked(h *model.Head) ([]byte, error) { return encodeHead(h, &cacheCo
 
 func encodeUnmarked(h *model.Head) ([]byte, error) { return encodeHead(h, nil) }
 
-// encodeHead writes system prompt and tools as fields of the body, each with a comma
-// in front.
+// encodeHead writes system prompt and tools as fields of the body, each preceded by a comma.
 func encodeHead(h *model.Head, mark *cacheControl) ([]byte, error) {
 	var out []byte
 	var err error

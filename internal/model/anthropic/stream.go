@@ -11,7 +11,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Event is one event of the stream, as far as we look at it.
+// Event is one event of the stream, with the fields that are used.
 type Event struct {
 	Type         string   `json:"type"`
 	Index        int      `json:"index"`
@@ -39,7 +39,7 @@ type Block struct {
 	Data      string          `json:"data"`
 }
 
-// Delta is more of a block, or why the answer ended.
+// Delta continues a block, or says why the answer ended.
 type Delta struct {
 	Type       string `json:"type"`
 	Text       string `json:"text"`
@@ -83,7 +83,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// open is a block in the making.
+// open is an unfinished block.
 type open struct {
 	kind string
 	text strings.Builder
@@ -92,8 +92,8 @@ type open struct {
 	data string
 }
 
-// Answer collects the blocks of one answer and passes their pieces on. It serves
-// every host that tells an answer in the vendor's events.
+// Answer collects the blocks of one answer and passes their pieces on. It
+// serves every host that uses the vendor's events.
 type Answer struct {
 	side  wire.Side
 	call  *wire.Call
@@ -112,15 +112,15 @@ func NewAnswer(side wire.Side, call *wire.Call, prefill string, yield func(model
 	return &Answer{side: side, call: call, yield: yield, strip: wire.PrefillTail(prefill), at: map[int]*open{}}
 }
 
-// Read takes one event as it came, with its name if that was said; false: the
-// answer is whole, has failed, or nobody listens any more.
+// Read handles one event, with its name if one was given. It returns false if the
+// answer is complete or has failed, or if nobody listens any more.
 func (a *Answer) Read(name string, data []byte) bool {
 	switch name {
 	case "error":
 		a.yield(nil, a.side.Event(wire.ReadReport(data)))
 		return false
 	case "ping", "content_block_stop":
-		return true // say nothing that we do not know
+		return true // nothing that we know
 	case "message_stop":
 		a.Finish()
 		return false
@@ -143,13 +143,13 @@ func (a *Answer) Read(name string, data []byte) bool {
 	return a.Take(ev)
 }
 
-// Finish gives the whole answer.
+// Finish yields the complete answer.
 func (a *Answer) Finish() {
 	a.call.Drain()
 	a.yield(a.done(), nil)
 }
 
-// Broken is an answer whose events ended, with err or without, before it did.
+// Broken handles the end of the events before the answer was complete. err may be nil.
 func (a *Answer) Broken(err error) {
 	if err := a.call.Cause(err); err != nil {
 		a.yield(nil, a.side.Network(err))
@@ -158,7 +158,7 @@ func (a *Answer) Broken(err error) {
 	a.yield(nil, a.side.Garbled("the answer broke off before its end"))
 }
 
-// Take works one event in; false: nobody listens any more.
+// Take handles one parsed event. It returns false if nobody listens any more.
 func (a *Answer) Take(ev Event) bool {
 	switch ev.Type {
 	case "message_start":
@@ -176,10 +176,10 @@ func (a *Answer) Take(ev Event) bool {
 		}
 		a.count(ev.Usage)
 	}
-	return true // pings, ends of blocks, and whatever they invent
+	return true // pings, ends of blocks, and future event types
 }
 
-// count keeps the newest of each number; a later event repeats only some.
+// count keeps the newest value of each number; later events repeat only some.
 func (a *Answer) count(u *Usage) {
 	if u == nil {
 		return
@@ -239,7 +239,7 @@ func (a *Answer) more(ev Event) bool {
 }
 
 func (a *Answer) text(b *open, text string) bool {
-	for a.strip != "" && text != "" { // at the very beginning only
+	for a.strip != "" && text != "" { // only at the very beginning
 		if text[0] != a.strip[0] {
 			a.strip = ""
 			break
@@ -262,7 +262,7 @@ func (a *Answer) thinking(b *open, text string) bool {
 	return a.yield(model.ThinkingDelta{Text: text}, nil)
 }
 
-// done is the whole answer.
+// done returns the complete answer.
 func (a *Answer) done() model.Done {
 	d := model.Done{Usage: a.usage, ID: a.id, Stop: stopOf(a.stop)}
 	for _, b := range a.blocks {

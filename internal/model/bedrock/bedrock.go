@@ -1,9 +1,8 @@
-// Package bedrock answers through Amazon Bedrock: Anthropic's models with their own
-// body (InvokeModelWithResponseStream), every other one through Converse. The body
-// of a request is written here, byte for byte, and so is the HTTP call; the vendor's libraries
-// sign, decode frames and find credentials. It promises that what was sent once is
-// sent again unchanged, cache marks aside, that it looks for credentials at the first
-// call and not before, and that it never retries by itself.
+// Package bedrock answers through Amazon Bedrock: Anthropic's models with their own body
+// (InvokeModelWithResponseStream), all others through Converse. This package writes the body of a request
+// byte for byte and makes the HTTP call; the vendor's libraries sign, decode frames and find credentials. It
+// promises that what was sent once is sent again unchanged, except for cache marks, that it looks for
+// credentials at the first call and not before, and that it never retries by itself.
 package bedrock
 
 import (
@@ -27,29 +26,28 @@ import (
 
 const provider = "bedrock"
 
-// Options configures a Provider. What is not given is looked for at the first call
-// where the vendor's own tools look: environment, profiles, sign-ins, container and
-// machine roles.
+// Options configures a Provider. Missing values are looked up at the first call where the vendor's
+// own tools look: environment, profiles, sign-ins, container and machine roles.
 type Options struct {
-	// APIKey is a Bedrock API key (AWS_BEARER_TOKEN_BEDROCK); it is used before all else.
+	// APIKey is a Bedrock API key (AWS_BEARER_TOKEN_BEDROCK). It takes precedence over everything else.
 	APIKey string
-	// AccessKey, SecretKey and SessionToken are fixed credentials, used before the
-	// chain; the token is that of temporary ones.
+	// AccessKey, SecretKey and SessionToken are fixed credentials, which take precedence
+	// over the chain. The token belongs to temporary credentials.
 	AccessKey, SecretKey, SessionToken string
 	Region                             string
-	Profile                            string // "": AWS_PROFILE, else default
+	Profile                            string // "": AWS_PROFILE, or else default
 
-	BaseURL    string // of the runtime; "": AWS_ENDPOINT_URL_BEDROCK_RUNTIME, else the region's
+	BaseURL    string // of the runtime; "": AWS_ENDPOINT_URL_BEDROCK_RUNTIME, or else the region's
 	ControlURL string // of the list of models; "": AWS_ENDPOINT_URL_BEDROCK, else BaseURL, else the region's
 
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time
+	// until it begins. Zero means 90 and 120 seconds.
 	IdleTimeout, FirstByteTimeout time.Duration
 
-	// Getenv reads the variables of Bedrock itself (API key, addresses, region); nil: os.Getenv. The
-	// vendor's library reads its own from the environment of the process.
+	// Getenv reads the variables of Bedrock itself (API key, addresses, region); nil:
+	// os.Getenv. The vendor's library reads its own from the process environment.
 	Getenv func(string) string
 }
 
@@ -62,8 +60,8 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It reads nothing and does not fail: missing credentials or
-// a wrong address show in the first call.
+// New returns a provider. It reads nothing and does not fail: missing
+// credentials or a wrong address show in the first call.
 func New(opts Options) *Provider {
 	for _, s := range []*string{&opts.APIKey, &opts.AccessKey, &opts.SecretKey, &opts.SessionToken, &opts.Region, &opts.Profile} {
 		*s = strings.TrimSpace(*s)
@@ -87,7 +85,7 @@ type access struct {
 	region string
 }
 
-// secret is what must not stand in an error.
+// secret returns what must not appear in an error.
 func (a access) secret() string {
 	return cmp.Or(a.token, a.keys.SecretAccessKey)
 }
@@ -114,8 +112,8 @@ func (p *Provider) access(ctx context.Context, side wire.Side, base string) (acc
 	return a, nil
 }
 
-// region is where the models are. A server at an address of its own is signed for
-// the usual region unless another is named.
+// region returns where the models are. Requests to a server at a custom address
+// are signed for the default region unless another is named.
 func (p *Provider) region(ctx context.Context, base string) (string, error) {
 	r, err := p.chain.Region(ctx)
 	if r != "" {
@@ -133,14 +131,14 @@ func (p *Provider) region(ctx context.Context, base string) (string, error) {
 	return "", err
 }
 
-// noCredentials is the error of a call that was not made.
+// noCredentials returns the error for a call that was not made.
 func noCredentials(side wire.Side, err error) *model.Error {
 	e := side.Bad("there are no AWS credentials; set AWS_PROFILE, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK (%v)", err)
 	e.Kind, e.Err = model.Auth, err
 	return e
 }
 
-// runtimeURL and controlURL are the addresses that were given; "": the region's.
+// runtimeURL and controlURL return the configured addresses, or "" for the region's.
 func (p *Provider) runtimeURL() string {
 	return strings.TrimRight(firstSet(p.opts.BaseURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME")), "/")
 }
@@ -149,7 +147,7 @@ func (p *Provider) controlURL() string {
 	return strings.TrimRight(firstSet(p.opts.ControlURL, p.opts.Getenv("AWS_ENDPOINT_URL_BEDROCK"), p.runtimeURL()), "/")
 }
 
-// firstSet is the first that is more than space, trimmed.
+// firstSet returns the first value that is not blank, trimmed.
 func firstSet(all ...string) string {
 	for _, s := range all {
 		if s = strings.TrimSpace(s); s != "" {
@@ -159,7 +157,7 @@ func firstSet(all ...string) string {
 	return ""
 }
 
-// regional is a service's address in a region.
+// regional returns a service's address in a region.
 func regional(service, region string) string {
 	domain := "amazonaws.com"
 	if strings.HasPrefix(region, "cn-") {
@@ -168,9 +166,9 @@ func regional(service, region string) string {
 	return "https://" + service + "." + region + "." + domain
 }
 
-// Models lists what the account may call in its region, by name: inference profiles
-// and the models that need none. So it is also the check of the credentials. It
-// asks the control plane, which is another address than that of the answers.
+// Models lists what the account may call in its region, by name: inference profiles and
+// the models that need none. It also serves to check the credentials. It asks the
+// control plane, which has another address than the runtime.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
@@ -240,7 +238,7 @@ func (p *Provider) foundation(ctx context.Context, side wire.Side, a access, bas
 	return names, nil
 }
 
-// get reads a JSON answer; nil when it came.
+// get reads a JSON answer. It returns nil on success.
 func (p *Provider) get(ctx context.Context, side wire.Side, a access, address string, into any) *model.Error {
 	call := wire.Watch(ctx, p.opts.FirstByteTimeout, p.opts.IdleTimeout)
 	defer func() { _ = call.Close() }()

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxMarks is how many cache points Bedrock takes in one request.
+	// maxMarks is how many cache points Bedrock accepts in one request.
 	maxMarks = 4
 	point    = `{"cachePoint":{"type":"default"}}`
-	// defaultOutput is the limit of output tokens if none is configured.
+	// defaultOutput is the output limit if none is configured.
 	defaultOutput = 8_192
 	toolsOpening  = `,"toolConfig":{"tools":[`
-	// noTool is sent where the conversation has tool calls and there are no tools any more:
-	// Converse refuses calls without a tool.
+	// noTool is sent if the conversation has tool calls but there are no tools
+	// any more: Converse rejects calls without a tool.
 	noTool = toolsOpening + `{"toolSpec":{"name":"no_tool","description":"There are no tools any more. Do not call this.","inputSchema":{"json":{"type":"object","properties":{}}}}}]}`
 )
 
@@ -91,8 +91,8 @@ func called(messages []*model.Message) bool {
 	return false
 }
 
-// lastMarks are the newest turns with a marked message, at most most. A cache point
-// can only stand at the end of a turn: what is added to the turn later goes before it.
+// lastMarks returns the newest turns with a marked message, at most most. A cache point is only possible
+// at the end of a turn: anything that is added to the turn later goes before it.
 func lastMarks(turns []turn, marks []int, most int) []int {
 	var at []int
 	for i := len(turns) - 1; i >= 0 && len(at) < most; i-- {
@@ -103,7 +103,7 @@ func lastMarks(turns []turn, marks []int, most int) []int {
 	return at
 }
 
-// appendTurns joins the turns: in each the results first, then the rest.
+// appendTurns joins the turns. Each begins with its results.
 func appendTurns(body []byte, turns []turn, marks []int) []byte {
 	for i, t := range turns {
 		if i > 0 {
@@ -134,8 +134,7 @@ func appendTurns(body []byte, turns []turn, marks []int) []byte {
 	return body
 }
 
-// appendSettings opens the body and writes the settings; what the model would refuse is
-// left out.
+// appendSettings opens the body and writes the settings. It omits what the model would reject.
 func appendSettings(body []byte, r model.Request, entry catalog.Entry, known bool) []byte {
 	s := r.Settings
 	limit := s.MaxTokens
@@ -166,8 +165,8 @@ func appendSettings(body []byte, r model.Request, entry catalog.Entry, known boo
 	return append(body, thinkingFields(r.Model, s.ThinkingBudget, r.Prefill != "")...)
 }
 
-// thinkingFields asks for reasoning with the fields of the model's maker. Models that are not known
-// here are not asked: each maker has other fields and refuses unknown ones.
+// thinkingFields requests reasoning with the fields of the model's maker. Unknown models
+// are not asked: each maker has other fields and rejects unknown ones.
 func thinkingFields(name string, budget int, prefilled bool) string {
 	effort := "high"
 	switch {
@@ -180,7 +179,7 @@ func thinkingFields(name string, budget int, prefilled bool) string {
 	}
 	switch catalog.TraitsOf(provider, name).Reasoning {
 	case catalog.ReasonByConfig:
-		if effort == "high" { // with high they take neither a token limit nor a temperature
+		if effort == "high" { // with high they accept neither a token limit nor a temperature
 			effort = "medium"
 		}
 		return `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"` + effort + `"}}`
@@ -191,14 +190,14 @@ func thinkingFields(name string, budget int, prefilled bool) string {
 	}
 }
 
-// A tool as Converse takes it.
+// A tool in Converse's form.
 type (
 	tool struct {
 		Spec toolSpec `json:"toolSpec"`
 	}
 	toolSpec struct {
 		Name        string      `json:"name"`
-		Description string      `json:"description,omitempty"` // an empty one is refused
+		Description string      `json:"description,omitempty"` // an empty one is rejected
 		InputSchema inputSchema `json:"inputSchema"`
 	}
 	inputSchema struct {
@@ -209,8 +208,8 @@ type (
 func encodeHead(h *model.Head) ([]byte, error)       { return appendHead(h, "") }
 func encodeMarkedHead(h *model.Head) ([]byte, error) { return appendHead(h, ","+point) }
 
-// appendHead writes tools and system prompt, each with a comma in front. Tools have no
-// cache point of their own: the only models that take points cache them with the system prompt.
+// appendHead writes tools and system prompt, each preceded by a comma. Tools have no cache point of
+// their own: the only models that accept points cache them with the system prompt.
 func appendHead(h *model.Head, mark string) ([]byte, error) {
 	var out []byte
 	for i, t := range h.Tools {

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// The blocks of Converse: each has one of the fields. Their order must not change, since
-// a prompt cache knows them byte for byte.
+// The blocks of Converse: each has one of the fields. Their order must
+// not change because a prompt cache compares bytes.
 type (
 	block struct {
 		Text       string      `json:"text,omitempty"`
@@ -54,8 +54,7 @@ type encoder struct {
 	takes takes
 }
 
-// turn is successive messages of one role: Converse does not take two messages of one role
-// in a row.
+// turn is successive messages of one role: Converse does not accept two messages of one role in a row.
 type turn struct {
 	role model.Role
 	said []placed
@@ -67,7 +66,7 @@ type placed struct {
 	index int
 }
 
-// turns returns the messages that are not empty, and the bytes they need.
+// turns returns the messages that are not empty, and their total size in bytes.
 func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 	form := e.takes.form()
 	out := make([]turn, 0, len(messages))
@@ -94,9 +93,9 @@ func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
 	return out, size, nil
 }
 
-// message encodes the blocks of one message without the brackets around them; no bytes if
-// it is empty. The results are before MarkAt, because they come first in a turn, with
-// a comma only between blocks of the same part.
+// message encodes the blocks of one message without the surrounding brackets. It returns no
+// bytes if the message is empty. The results are before MarkAt, because they come first in a
+// turn. Only blocks of the same part are separated by commas.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	blocks := m.Blocks
 	if m.Role == model.Assistant {
@@ -119,7 +118,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: append(results, rest...), MarkAt: len(results)}, nil
 }
 
-// block is what is sent for a block; empty: nothing.
+// block returns what is sent for a block; empty for nothing.
 func (e encoder) block(b chat.Block) (block, error) {
 	switch b := b.(type) {
 	case chat.Text:
@@ -139,7 +138,7 @@ func (e encoder) block(b chat.Block) (block, error) {
 	}
 }
 
-// text leaves out what is refused: text of nothing but white space.
+// text drops text that is only white space, which is rejected.
 func text(s string) block {
 	if strings.TrimSpace(s) == "" {
 		return block{}
@@ -147,7 +146,7 @@ func text(s string) block {
 	return block{Text: s}
 }
 
-// thinking returns reasoning as it came. Without a signature no model takes it back.
+// thinking returns reasoning as it came. No model accepts it without a signature.
 func (e encoder) thinking(t chat.Thinking) block {
 	switch {
 	case !e.takes.thinking, wire.ForOtherVendor(t):
@@ -192,7 +191,7 @@ func (e encoder) result(r chat.ToolResult) (block, error) {
 		}
 	}
 	if len(out.Content) == 0 {
-		out.Content = []block{text("(nothing)")} // an empty result is refused
+		out.Content = []block{text("(nothing)")} // an empty result is rejected
 	}
 	if e.takes.failures {
 		out.Status = "success"

@@ -40,8 +40,8 @@ type converseUsage struct {
 	CacheWrite int `json:"cacheWriteInputTokens"`
 }
 
-// event translates one event of ConverseStream into those of Anthropic's stream: the two formats differ
-// only in names, and in that a text block has no start event here.
+// event translates one event of ConverseStream into those of Anthropic's stream. The two formats
+// differ only in names, and in that a text block has no start event here.
 func (in *incoming) event(f frame) bool {
 	var ev converseEvent
 	if err := json.Unmarshal(f.payload, &ev); err != nil {
@@ -66,7 +66,7 @@ func (in *incoming) event(f frame) bool {
 			return false
 		}
 	}
-	return true // starts and ends of blocks, and events that are not known here
+	return true // starts and ends of blocks, and unknown events
 }
 
 // begin starts a block, once for each index.
@@ -99,7 +99,7 @@ func (in *incoming) delta(ev converseEvent) bool {
 	}
 }
 
-// stop notes why the answer ended. What a guardrail or a filter stopped is a refusal.
+// stop records why the answer ended. If a guardrail or filter stopped it, that is a refusal.
 func (in *incoming) stop(reason string) bool {
 	switch reason {
 	case "guardrail_intervened", "content_filtered":

@@ -30,10 +30,10 @@ type frame struct {
 	payload   []byte // valid until the next frame
 }
 
-// errBroken is a frame with a wrong checksum or length.
+// errBroken is the error for a frame with a wrong checksum or length.
 var errBroken = errors.New("the answer is garbled: a frame is broken")
 
-// next returns the next frame; io.EOF if the stream ended, between two frames or inside one.
+// next returns the next frame, or io.EOF if the stream ended between two frames or inside one.
 func (f *frames) next() (frame, error) {
 	msg, err := f.dec.Decode(f.in, f.buf)
 	switch {
@@ -67,7 +67,7 @@ func (f *frames) next() (frame, error) {
 	return out, nil
 }
 
-// failure is an exception in the middle of a stream.
+// failure returns the error for an exception in the middle of a stream.
 func (f frame) failure(side wire.Side) *model.Error {
 	var said struct {
 		Message  string `json:"message"`
@@ -78,7 +78,7 @@ func (f frame) failure(side wire.Side) *model.Error {
 		said.Message = string(f.payload)
 	}
 	e := side.Event(wire.Report{Type: f.exception, Message: firstSet(said.Message, said.Original)})
-	// Without a known name or a telling message it counts as overloaded, which is tried again.
+	// Without a known name or a telling message it counts as overloaded, which is retried.
 	if kind := kindOf(f.exception, e.Message); kind != "" && (e.Kind == model.Overloaded || kind == model.TooLong) {
 		e.Kind = kind
 	}

@@ -1,10 +1,10 @@
 package bedrock
 
-// takes is which parts of a message a model accepts.
+// takes says which parts of a message a model accepts.
 type takes struct {
 	images   bool
 	failures bool // a tool result has a status
-	thinking bool // signed reasoning is taken back
+	thinking bool // signed reasoning is accepted back
 }
 
 // form names the encoding, one for each combination.

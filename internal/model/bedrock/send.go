@@ -15,8 +15,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// do sends one request, with the token or signed, and returns its response if the status is
-// 200. The response's body belongs to the call.
+// do sends one request, with the token or signed, and returns the response if its
+// status is 200. The response's body belongs to the call.
 func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address string, body []byte) (*http.Response, *model.Error) {
 	req, err := http.NewRequestWithContext(call.Context(), method, address, bytes.NewReader(body))
 	if err != nil {
@@ -40,7 +40,7 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 	if res.StatusCode == http.StatusOK {
 		return res, nil
 	}
-	report, _ := io.ReadAll(res.Body) // the status is reported without it
+	report, _ := io.ReadAll(res.Body) // on an error, the status is reported without it
 	if call.Context().Err() != nil {
 		return nil, side.Network(call.Cause(io.ErrUnexpectedEOF))
 	}
@@ -51,12 +51,12 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 	return nil, e
 }
 
-// refused makes an error of an HTTP status: AWS names the exception in a header.
+// refused turns an HTTP status into an error. AWS names the exception in a header.
 func (p *Provider) refused(side wire.Side, a access, res *http.Response, report []byte) *model.Error {
 	e := side.Status(res.StatusCode, res.Header, report)
 	name, _, _ := strings.Cut(res.Header.Get("X-Amzn-Errortype"), ":")
 	kind := kindOf(name, e.Message)
-	// A kind that was read from the message is more precise than the exception's name.
+	// A kind derived from the message is more precise than the exception's name.
 	if kind != "" && e.Kind == side.Status(res.StatusCode, res.Header, nil).Kind || kind == model.TooLong {
 		e.Kind = kind
 	}
@@ -72,7 +72,7 @@ func (p *Provider) refused(side wire.Side, a access, res *http.Response, report 
 	return e
 }
 
-// kindOf is the kind of an exception; "" if it is not known.
+// kindOf returns the kind of an exception, or "" if it is not known.
 func kindOf(name, message string) model.ErrorKind {
 	switch strings.ToLower(strings.TrimSuffix(name, "Exception")) {
 	case "throttling", "toomanyrequests", "servicequotaexceeded", "requestlimitexceeded":
@@ -105,8 +105,8 @@ func tooLong(message string) bool {
 	})
 }
 
-// operation is the address of one operation of a model. The name is escaped as the
-// vendor does it, because the signature covers these bytes.
+// operation returns the address of one operation of a model. The name is escaped as
+// the vendor does it, because the signature covers these bytes.
 func operation(base, name, what string) string {
 	return base + "/model/" + strings.ReplaceAll(url.QueryEscape(name), "+", "%20") + "/" + what
 }

@@ -17,7 +17,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Prepare implements model.Model: Anthropic's body for their models, Converse's for all others.
+// Prepare implements model.Model, with Anthropic's body for their models and Converse's for all others.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	entry, known := catalog.Lookup(provider, r.Model)
 	if !catalog.TraitsOf(provider, r.Model).AnthropicBody {
@@ -28,6 +28,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	})
 }
 
+// Stream implements model.Model.
 func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		side := p.side(prep.Model)
@@ -98,12 +99,12 @@ type incoming struct {
 	stopped bool         // Converse: the answer is complete; its usage may follow
 }
 
-// named gives the answer the id of its request until it brings one of its own.
+// named gives the answer the id of its request until it brings its own.
 func (in *incoming) named(id string) {
 	in.answer.Take(anthropic.Event{Type: "message_start", Message: &anthropic.Message{ID: id}})
 }
 
-// read reads frames until the answer is complete or fails; take returns false at its end.
+// read reads frames until the answer is complete or fails. take returns false at its end.
 func (in *incoming) read(body io.Reader, take func(frame) bool) {
 	in.open = map[int]bool{}
 	frames := newFrames(body)
@@ -129,7 +130,7 @@ func (in *incoming) read(body io.Reader, take func(frame) bool) {
 	}
 }
 
-// chunk is a frame of InvokeModelWithResponseStream: one of Anthropic's events in base64.
+// chunk handles a frame of InvokeModelWithResponseStream: one of Anthropic's events in base64.
 func (in *incoming) chunk(f frame) bool {
 	if f.event != "chunk" {
 		return true // unknown events are skipped

@@ -6,8 +6,8 @@ import (
 	"chorus/internal/ledger"
 )
 
-// amazon is a row of Bedrock's table for a model that is not Anthropic's: dollars
-// as in claude. Writing to the cache costs what input costs.
+// amazon returns a row of Bedrock's table for a model that is not Anthropic's, with prices in
+// dollars as in claude. Writing to the cache costs the same as input.
 func amazon(model string, window, output int, in, out, read ledger.Nanos) Entry {
 	return Entry{
 		Provider: "bedrock", Model: model, ContextWindow: window, MaxOutput: output,
@@ -16,11 +16,11 @@ func amazon(model string, window, output int, in, out, read ledger.Nanos) Entry 
 	}
 }
 
-// nova is one of Amazon's own that sees pictures and takes a prefill.
+// nova marks one of Amazon's own models that sees pictures and accepts a prefill.
 func nova(e Entry) Entry { e.Images, e.Prefill = true, true; return e }
 
-// bedrock is what Bedrock offers beside Anthropic's models, at the prices of the
-// regions in the United States.
+// bedrock is what Bedrock offers besides Anthropic's models, at the
+// prices of the regions in the United States.
 var bedrock = [...]Entry{
 	nova(amazon("amazon.nova-premier-v1:0", m, 32*k, 2_500, 12_500, 625)),
 	nova(amazon("amazon.nova-pro-v1:0", 300*k, 5_120, 800, 3_200, 200)),
@@ -31,9 +31,9 @@ var bedrock = [...]Entry{
 	amazon("meta.llama3-1-8b-instruct-v1:0", 128*k, 8_192, 220, 220, 220),
 }
 
-// bedrockID is a model's own name: without the ARN before it and without the prefix
-// of an inference profile (us., eu., apac., global.). Every name of Bedrock's is
-// maker.model, so that a first word before two others is a region's.
+// bedrockID returns a model's own name, without the ARN before it and the prefix of an
+// inference profile (us., eu., apac., global.). Every name on Bedrock has the form
+// maker.model, so a first part before two others is a region.
 func bedrockID(name string) string {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		name = name[i+1:]
@@ -52,9 +52,9 @@ func bedrockID(name string) string {
 	return name
 }
 
-// lookupBedrock finds a model by any of the names Bedrock knows it by. Anthropic's
-// are in Anthropic's table and cost the same there; a tenth more, which regional
-// profiles of the newer ones cost, is not in it.
+// lookupBedrock finds a model by any of its names on Bedrock. Anthropic's models are in
+// Anthropic's table and cost the same there, except that regional profiles of the newer
+// ones cost a tenth more, which is not in the table.
 func lookupBedrock(_, name string) (Entry, bool) {
 	id := bedrockID(name)
 	if claude, ok := strings.CutPrefix(id, "anthropic."); ok {

@@ -1,9 +1,9 @@
-// Package catalog is the one table of what is known about providers and their models
-// before anybody is asked: names, settings, abilities, limits and prices.
+// Package catalog is the single table of what is known about providers and their
+// models in advance: names, settings, abilities, limits and prices.
 //
-// It promises to be pure data: it reads no file, no environment and no network. Code
-// elsewhere asks the table for a property and never compares a provider's name, so that
-// a new provider needs its package, a row here and a line where providers are made
+// It promises to be pure data: it reads no file, no environment and no network. Code elsewhere
+// asks the table for a property and never compares a provider's name, so that a new provider
+// needs its package, a row here and a line where providers are created
 // (docs/guides/add-a-provider.md). internal/providers_test.go checks this.
 package catalog
 
@@ -12,56 +12,55 @@ import (
 	"strings"
 )
 
-// Provider is a row of the table: everything that differs between providers and that
-// code outside of the provider's own package has to know.
+// Provider is a row of the table: every difference between providers that
+// code outside the provider's own package has to know.
 type Provider struct {
-	// Name stands before the slash of a model's name, in the configuration and in
-	// the journal. Aliases are other names under which it may be declared.
+	// Name is what precedes the slash of a model's name, in the configuration and in the
+	// journal. Aliases are other names under which the provider may be declared.
 	Name    string
 	Aliases []string
 
-	DefaultModel string   // what is used when no model is named
+	DefaultModel string   // used if no model is named
 	BaseURL      string   // where it is reached; "": that depends on its settings
-	Prefixes     []string // beginnings of model names that are always this provider's
+	Prefixes     []string // prefixes of model names that are always this provider's
 
-	// Settings are what it can be configured with, Env the variables from which a
-	// setting is read when no file has it (each also as NAME_FILE).
+	// Settings are what it can be configured with. Env lists the variables from which a
+	// setting is read if no file has it (each also as NAME_FILE).
 	Settings Settings
 	Env      map[string][]string
 	Key      KeyRule
-	// Shown are the settings by which somebody shows that the provider is to be used,
-	// where the key alone does not: of each group one must be set. Without it a
-	// profile for other work, or a program that happens to run, would be used.
+	// Shown are the settings by which somebody shows that the provider should be used, if the
+	// key alone does not: one setting of each group must be set. Otherwise a profile for other
+	// work, or a program that happens to run, would be used.
 	Shown [][]string
-	// Credentials are the settings without which it looks for credentials of its own,
-	// which may change without any setting having changed; nil: it never does.
+	// Credentials are the settings without which it finds credentials by itself, which may
+	// then change without any setting changing; nil: it never does.
 	Credentials []string
 
 	Offline    bool   // answers without a network and without a key
 	Local      *Local // runs on the user's own machine; nil: it does not
-	BaseModels bool   // its models continue a text and know no conversation
-	// Compatible: servers of other makers speak its protocol. One with another name
-	// and address has models of its own, which are not in this catalog.
+	BaseModels bool   // its models continue a text and have no notion of a conversation
+	// Compatible means that other servers speak its protocol. Such a server, with its own name
+	// and address, has its own models, which are not in this catalog.
 	Compatible bool
-	// Assumed: a server of which only the address is known is taken for one of these.
+	// Assumed means that a server of which only the address is known is taken for one of these.
 	Assumed bool
 
-	// MaxStops is how many stop sequences a request may have; 0: any number. Whoever writes a
-	// request asks TraitsOf, which knows where that differs between models.
+	// MaxStops is how many stop sequences a request may have; 0: any number. Code that writes a
+	// request uses TraitsOf, which knows the differences between models.
 	MaxStops int
-	traits   func(model string, t *Traits) // what differs between its models; nil: nothing
-	// JoinText: it has no cache marks and reads every block of text as a turn of its
-	// own, so that text must not be divided into blocks.
+	traits   func(model string, t *Traits) // how its models differ; nil: not at all
+	// JoinText means that it has no cache marks and reads every block of text as a
+	// separate turn, so text must not be divided into blocks.
 	JoinText    bool
 	ExtraFields bool // the body of a request may have fields from the configuration
 
 	Telemetry string // its name in OpenTelemetry's conventions; "": Name
 	API       string // its protocol's name in context.jsonl; "": Name
 
-	// lookup finds a model, which is how prices and limits are known; nil: in the
-	// table of models by its name.
+	// lookup finds a model, and with it prices and limits; nil: by its name in the table of models.
 	lookup func(provider, model string) (Entry, bool)
-	// unknown is what is assumed of a model that was not found; nil: see Unknown.
+	// unknown returns what is assumed about a model that was not found; nil: see Unknown.
 	unknown func(model string) Entry
 }
 
@@ -71,29 +70,29 @@ type KeyRule int
 // The rules.
 const (
 	KeyNeeded        KeyRule = iota
-	KeyUnlessAddress         // whoever runs the server at another address may need none
+	KeyUnlessAddress         // a server at another address may need none
 	KeyOptional              // there is none, or the provider finds credentials by itself
 )
 
-// Settings are the names of a provider's settings. Of several names for the same
-// thing the first that is set counts.
+// Settings are the names of a provider's settings. If several names mean
+// the same thing, the first that is set applies.
 type Settings struct {
 	Key     []string // one API key or several; each also as NAME_file
 	Address []string
 	Other   []Setting
 }
 
-// Setting is what a provider is made with beside key and address.
+// Setting is an option of a provider besides key and address.
 type Setting struct {
 	Name    string
 	Aliases []string
 	Secret  bool
 }
 
-// Local is how people start a provider's server and get models for it.
+// Local says how people start a provider's server and get models for it.
 type Local struct{ Start, Pull string }
 
-// generic are the settings that say nothing about whose they are.
+// generic are the settings that do not identify a provider.
 var generic = []string{"api_key", "api_key_file", "api_base", "base_url", "region"}
 
 // Names lists every name that a setting may have.
@@ -109,16 +108,16 @@ func (s Settings) Names() []string {
 	return out
 }
 
-// Identify reports whether one of these settings is this provider's and nobody else's.
+// Identify reports whether one of these settings is used only by this provider.
 func (s Settings) Identify(given []string) bool {
 	own := s.Names()
 	return slices.ContainsFunc(given, func(name string) bool { return slices.Contains(own, name) && !slices.Contains(generic, name) })
 }
 
-// Free reports whether asking costs nothing.
+// Free reports whether requests cost nothing.
 func (p Provider) Free() bool { return p.Offline || p.Local != nil }
 
-// KeyVariable is the environment variable for its key; "": it has none.
+// KeyVariable returns the environment variable for its key, or "".
 func (p Provider) KeyVariable() string {
 	if len(p.Settings.Key) == 0 {
 		return ""
@@ -126,8 +125,8 @@ func (p Provider) KeyVariable() string {
 	return p.Env[p.Settings.Key[0]][0]
 }
 
-// Find gives the row of a provider. For any other name, which may be a server of
-// somebody's own, it gives a row with the name alone, and false.
+// Find returns the row of a provider. For any other name, which may be somebody's
+// own server, it returns a row with only the name, and false.
 func Find(name string) (Provider, bool) {
 	i := slices.IndexFunc(providers, func(p Provider) bool { return p.Name == name })
 	if i < 0 {
@@ -136,7 +135,7 @@ func Find(name string) (Provider, bool) {
 	return providers[i], true
 }
 
-// FindAlias is Find for what somebody called a provider: in any case, also by an alias.
+// FindAlias is like Find, but ignores case and also accepts an alias.
 func FindAlias(name string) (Provider, bool) {
 	name = strings.ToLower(name)
 	for _, p := range providers {
@@ -150,7 +149,7 @@ func FindAlias(name string) (Provider, bool) {
 // Providers lists the rows in the order in which a default is looked for.
 func Providers() []Provider { return slices.Clone(providers) }
 
-// Names lists the providers' names by the alphabet, those for which keep is true; nil: all.
+// Names lists the providers' names in alphabetical order, those for which keep is true; nil: all.
 func Names(keep func(Provider) bool) []string {
 	var out []string
 	for _, p := range providers {
@@ -162,8 +161,8 @@ func Names(keep func(Provider) bool) []string {
 	return out
 }
 
-// SettingNames lists the names of all providers' settings, each once and without the
-// variants that name a file.
+// SettingNames lists the names of all providers' settings, each once
+// and without the variants that name a file.
 func SettingNames() []string {
 	var out []string
 	for _, p := range providers {
@@ -173,7 +172,7 @@ func SettingNames() []string {
 	return slices.DeleteFunc(slices.Compact(out), func(name string) bool { return strings.HasSuffix(name, "_file") })
 }
 
-// TelemetryName is what a provider is called in traces and metrics.
+// TelemetryName returns what a provider is called in traces and metrics.
 func TelemetryName(provider string) string {
 	if p, _ := Find(provider); p.Telemetry != "" {
 		return p.Telemetry
@@ -181,7 +180,7 @@ func TelemetryName(provider string) string {
 	return provider
 }
 
-// APIName is what a provider's protocol is called in context.jsonl.
+// APIName returns what a provider's protocol is called in context.jsonl.
 func APIName(provider string) string {
 	if p, _ := Find(provider); p.API != "" {
 		return p.API

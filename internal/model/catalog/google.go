@@ -2,8 +2,8 @@ package catalog
 
 import "chorus/internal/ledger"
 
-// gemini is a row of Google's table. It has one window for all, caches by itself,
-// and asks nothing for writing to the cache.
+// gemini returns a row of Google's table. Gemini has the same window for all models,
+// caches by itself, and charges nothing for writing to the cache.
 func gemini(model string, in, out, read ledger.Nanos) Entry {
 	return Entry{
 		Provider: "google", Model: model, ContextWindow: 1_048_576, MaxOutput: 65_536,
@@ -12,17 +12,17 @@ func gemini(model string, in, out, read ledger.Nanos) Entry {
 	}
 }
 
-// levelled is a Gemini that thinks by level instead of budget.
+// levelled marks a Gemini that thinks by level instead of budget.
 func levelled(e Entry) Entry { e.Adaptive = true; return e }
 
-// unasked is a model that thinks only when it is asked to.
+// unasked marks a model that thinks only if asked to.
 func unasked(e Entry) Entry { e.ThinksAlone = false; return e }
 
-// unsampled is a model without temperature and top-p.
+// unsampled marks a model without temperature and top-p.
 func unsampled(e Entry) Entry { e.NoSampling = true; return e }
 
-// local is any model that runs at home. What it can do its server knows; the
-// window is one that a long conversation needs and a home machine can hold.
+// local returns an entry for any model that runs on the user's own machine. Its server knows what it can do.
+// The window is large enough for a long conversation and small enough for such a machine.
 func local(model string) Entry {
 	return Entry{
 		Provider: "ollama", Model: model, ContextWindow: 32_768, MaxOutput: 8_192, Free: true,

@@ -8,37 +8,37 @@ import (
 	"chorus/internal/ledger"
 )
 
-// Entry is what is known about one model before it is asked anything.
+// Entry is what is known about one model in advance.
 type Entry struct {
 	Provider      string
-	Model         string // as the provider calls it, without a date
+	Model         string // the provider's name for it, without a date
 	ContextWindow int    // tokens of input and output together
 	MaxOutput     int    // tokens of one answer
 	Price         ledger.Price
-	Free          bool // costs nothing; otherwise an empty price is an unknown one
+	Free          bool // costs nothing; otherwise an empty price is unknown
 
-	Prefill  bool // an answer may be begun for it
-	Thinking bool // reasoning can be asked for
+	Prefill  bool // the beginning of an answer can be given
+	Thinking bool // reasoning can be requested
 	Images   bool
 	Tools    bool
 
-	// Adaptive: it decides itself how much to think and refuses a budget.
+	// Adaptive means that it decides itself how much to think and rejects a budget.
 	Adaptive bool
-	// ThinksAlone: it thinks also when nobody asked for it.
+	// ThinksAlone means that it also thinks if nobody asked for it.
 	ThinksAlone bool
-	// NoSampling: it refuses temperature and top-p (and, at OpenAI, stop sequences).
+	// NoSampling means that it rejects temperature and top-p (and, at OpenAI, stop sequences).
 	NoSampling bool
-	// ToolEffort is how Chat Completions wants the reasoning effort when there are
-	// tools: "" does not matter, "omit" must not be given, "none" must be none.
+	// ToolEffort is what Chat Completions requires as reasoning effort if there are tools: ""
+	// does not matter, "omit" must not be given, "none" must be none.
 	ToolEffort string
-	// Responses: OpenAI answers for it only through the Responses API.
+	// Responses means that OpenAI offers it only through the Responses API.
 	Responses bool
-	// LeastEffort is the least reasoning effort it can be asked for; "": low.
+	// LeastEffort is the lowest reasoning effort that can be requested; "": low.
 	LeastEffort string
 }
 
-// Unknown is what is assumed of a model that is not in the catalog: a window that
-// every current model has, and no price.
+// Unknown returns what is assumed about a model that is not in the catalog: a
+// window that every current model has, and no price.
 func Unknown(provider, model string) Entry {
 	if p, _ := Find(provider); p.unknown != nil {
 		return p.unknown(model)
@@ -49,10 +49,9 @@ func Unknown(provider, model string) Entry {
 	}
 }
 
-// Lookup finds a model: by its name, else by the longest name that it continues
-// with a date, a tag or a variant (gpt-4o-2024-08-06, claude-sonnet-4-5@20250929).
-// A further version number is another model, not a variant. When nothing fits it
-// gives Unknown and false.
+// Lookup finds a model by its name, or else by the longest known name that it continues with a date, a
+// tag or a variant (gpt-4o-2024-08-06, claude-sonnet-4-5@20250929). A further version number means
+// another model, not a variant. If nothing fits, it returns Unknown and false.
 func Lookup(provider, model string) (Entry, bool) {
 	find := search
 	if p, _ := Find(provider); p.lookup != nil {
@@ -64,7 +63,7 @@ func Lookup(provider, model string) (Entry, bool) {
 	return Unknown(provider, model), false
 }
 
-// search looks into the table of models.
+// search looks in the table of models.
 func search(provider, model string) (Entry, bool) {
 	var best Entry
 	for _, e := range models {
@@ -103,8 +102,7 @@ func All() []Entry {
 	return all
 }
 
-// continues reports whether model is base with something other than a version
-// number behind it.
+// continues reports whether model is base followed by something other than a version number.
 func continues(model, base string) bool {
 	rest, ok := strings.CutPrefix(model, base)
 	if !ok || rest == "" || strings.IndexByte("-@:", rest[0]) < 0 {
@@ -125,9 +123,9 @@ const (
 	m = 1_000_000
 )
 
-// claude is a row of Anthropic's table. Prices are thousandths of a dollar for a
-// million tokens, which is the same number as Nanos for one token:
-// $3/MTok = 3e9 nanos / 1e6 tokens = 3,000. The write price is the five-minute one.
+// claude returns a row of Anthropic's table. Prices are thousandths of a dollar for a
+// million tokens, which is the same number as Nanos for one token: $3/MTok = 3e9 nanos /
+// 1e6 tokens = 3,000. The write price is the five-minute one.
 func claude(model string, window, output int, in, out, read, write ledger.Nanos) Entry {
 	return Entry{
 		Provider: "anthropic", Model: model, ContextWindow: window, MaxOutput: output,
@@ -136,17 +134,17 @@ func claude(model string, window, output int, in, out, read, write ledger.Nanos)
 	}
 }
 
-// plain is a Claude that takes a prefill and thinks on a budget.
+// plain marks a Claude that accepts a prefill and thinks on a budget.
 func plain(e Entry) Entry { e.Prefill = true; return e }
 
-// adaptive is a Claude from 4.7 on: no prefill, no budget, no sampling settings.
+// adaptive marks a Claude from 4.7 on: no prefill, no budget, no sampling settings.
 func adaptive(e Entry, alone bool) Entry {
 	e.Adaptive, e.NoSampling, e.ThinksAlone = true, true, alone
 	return e
 }
 
-// gpt is a row of OpenAI's table without reasoning. Writing to its cache costs
-// what input costs, unless a row says otherwise.
+// gpt returns a row of OpenAI's table without reasoning. Writing to its cache
+// costs the same as input, unless a row says otherwise.
 func gpt(model string, window, output int, in, out, read ledger.Nanos) Entry {
 	return Entry{
 		Provider: "openai", Model: model, ContextWindow: window, MaxOutput: output,
@@ -155,8 +153,7 @@ func gpt(model string, window, output int, in, out, read ledger.Nanos) Entry {
 	}
 }
 
-// reasons is an OpenAI model that reasons; effort says how it wants to be asked
-// when there are tools.
+// reasons marks an OpenAI model that reasons. effort is its ToolEffort.
 func reasons(e Entry, effort string) Entry {
 	e.Thinking, e.ThinksAlone, e.NoSampling, e.ToolEffort = true, true, true, effort
 	return e
@@ -168,15 +165,14 @@ func written(e Entry) Entry {
 	return e
 }
 
-// responds is an OpenAI model that Chat Completions does not offer; least is the
-// least effort it takes.
+// responds marks an OpenAI model that Chat Completions does not offer. least is the lowest effort it accepts.
 func responds(e Entry, least string) Entry {
 	e = reasons(e, "")
 	e.Responses, e.LeastEffort = true, least
 	return e
 }
 
-// base is a row for a model that goes on with a text and knows of no turns.
+// base returns a row for a model that continues a text and knows no turns.
 func base(model string, window, output int, in, out ledger.Nanos) Entry {
 	return Entry{
 		Provider: "completions", Model: model, ContextWindow: window, MaxOutput: output,
@@ -193,9 +189,8 @@ func demo(name string) Entry {
 	}
 }
 
-// models is the table, as published in the autumn of 2026. Not in it: the dearer
-// tiers for very long prompts (Haiku 5.5 above 100k, OpenAI above 272k, Gemini Pro
-// above 200k tokens).
+// models is the table, as published in the autumn of 2026. It omits the higher prices for very long
+// prompts (Haiku 5.5 above 100k, OpenAI above 272k, Gemini Pro above 200k tokens).
 var models = [...]Entry{
 	demo("guide"), demo("echo"), demo("script"),
 
@@ -210,7 +205,7 @@ var models = [...]Entry{
 	adaptive(claude("claude-haiku-5-5", m, 128*k, 100, 500, 10, 125), true),
 	adaptive(claude("claude-opus-4-8", m, 128*k, 5_000, 25_000, 500, 6_250), false),
 	adaptive(claude("claude-opus-4-7", m, 128*k, 5_000, 25_000, 500, 6_250), false),
-	claude("claude-opus-4-6", 200*k, 128*k, 5_000, 25_000, 500, 6_250), // the first that refuse a prefill
+	claude("claude-opus-4-6", 200*k, 128*k, 5_000, 25_000, 500, 6_250), // the first that reject a prefill
 	claude("claude-sonnet-4-6", 200*k, 64*k, 3_000, 15_000, 300, 3_750),
 	plain(claude("claude-opus-4-5", 200*k, 64*k, 5_000, 25_000, 500, 6_250)),
 	plain(claude("claude-opus-4-1", 200*k, 32*k, 15_000, 75_000, 1_500, 18_750)),

@@ -50,8 +50,8 @@ var providers = []Provider{
 			"aws_region": {"AWS_REGION", "AWS_DEFAULT_REGION"}, "aws_profile": {"AWS_PROFILE"},
 			"aws_bearer_token_bedrock": {"AWS_BEARER_TOKEN_BEDROCK"}, "api_base": {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME"},
 		},
-		// AWS finds credentials in many places; but a profile for other work is no wish
-		// to spend money here.
+		// AWS finds credentials in many places, but a profile for other work does
+		// not mean that somebody wants to spend money here.
 		Key: KeyOptional, Shown: [][]string{{"aws_region"}, {"aws_access_key", "aws_profile", "aws_bearer_token_bedrock", "api_base"}},
 		Credentials: []string{"aws_access_key", "aws_bearer_token_bedrock"},
 		Telemetry:   "aws.bedrock",

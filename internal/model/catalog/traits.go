@@ -5,27 +5,26 @@ import (
 	"strings"
 )
 
-// Traits are how a request for a model has to be written, told by its name alone: they hold for
-// models of a family that are not in the table of models, too.
+// Traits say how a request for a model must be written. They are derived from its name alone, so
+// they also apply to models of a family that are not in the table of models.
 type Traits struct {
 	MaxStops int // stop sequences that a request may have; -1: any number
-	// Reasoning is how it is asked to think; "": with whatever the provider has for all its models.
+	// Reasoning is how to ask it to think; "": as for all models of the provider.
 	Reasoning Reasoning
-	// LeastBudget and MostBudget bound what it may be told to think, in tokens, where it takes a
-	// budget; 0: no bound.
+	// LeastBudget and MostBudget limit its thinking budget, in tokens, if it accepts one; 0: no limit.
 	LeastBudget, MostBudget int
 
-	AnthropicBody bool // Bedrock: it takes Anthropic's own body
+	AnthropicBody bool // Bedrock: it accepts Anthropic's own body
 	CachePoints   bool // Bedrock: its requests may have cache points
 	ResultStatus  bool // Bedrock: a tool result may say that it failed
 	WholeTools    bool // Bedrock: with tools its answer is not streamed
-	// Unsigned: it does not sign its thoughts and refuses to be shown those of others.
+	// Unsigned means that it does not sign its thoughts and rejects those of others.
 	Unsigned bool
-	// SignedCalls: it signs its tool calls and wants the signatures back.
+	// SignedCalls means that it signs its tool calls and wants the signatures back.
 	SignedCalls bool
 }
 
-// Reasoning is a way to ask for thought.
+// Reasoning is a way to request reasoning.
 type Reasoning string
 
 // The ways that differ from a provider's usual one.
@@ -33,11 +32,11 @@ const (
 	ReasonByLevel  Reasoning = "level"  // low, medium, high in the provider's own field
 	ReasonByConfig Reasoning = "config" // Amazon's reasoningConfig
 	ReasonByEffort Reasoning = "effort" // OpenAI's reasoning_effort
-	ReasonNone     Reasoning = "none"   // it is not asked: makers refuse fields that they do not know
+	ReasonNone     Reasoning = "none"   // it is not asked: makers reject fields that they do not know
 )
 
-// TraitsOf are a model's traits at a provider. A model that nothing is known about has those of
-// the provider.
+// TraitsOf returns a model's traits at a provider. A model about which
+// nothing is known has those of the provider.
 func TraitsOf(provider, model string) Traits {
 	p, _ := Find(provider)
 	t := Traits{MaxStops: -1}
@@ -50,12 +49,12 @@ func TraitsOf(provider, model string) Traits {
 	return t
 }
 
-// MaxStops is how many stop sequences a model takes; -1: any number. Whoever needs more of them
-// cuts the answer itself.
+// MaxStops returns how many stop sequences a model accepts; -1: any number.
+// Callers that need more must cut the answer themselves.
 func MaxStops(provider, model string) int { return TraitsOf(provider, model).MaxStops }
 
-// geminiTraits: from the third generation on Gemini thinks by level and signs its calls; before,
-// each size has bounds of its own.
+// geminiTraits sets the traits of a Gemini. From the third generation on it thinks by
+// level and signs its calls; before that, each size has its own limits.
 func geminiTraits(name string, t *Traits) {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	if version, ok := strings.CutPrefix(name, "gemini-"); ok && !strings.HasPrefix(version, "1") && !strings.HasPrefix(version, "2") {
@@ -72,16 +71,17 @@ func geminiTraits(name string, t *Traits) {
 	}
 }
 
-// ollamaTraits: most models take a yes; gpt-oss takes levels and nothing else.
+// ollamaTraits sets the traits of a model on Ollama. For most models thinking
+// is only on or off; gpt-oss accepts nothing but levels.
 func ollamaTraits(name string, t *Traits) {
 	if strings.Contains(name, "gpt-oss") {
 		t.Reasoning = ReasonByLevel
 	}
 }
 
-// bedrockTraits: the models behind Bedrock differ, and their names say how: alone, after a
-// region's prefix (us., eu., global.) or in an ARN. The ARN of an application profile does not
-// name its model, so nothing special is asked of it.
+// bedrockTraits sets the traits of a model on Bedrock. They follow from the model's name:
+// alone, after a region's prefix (us., eu., global.) or in an ARN. The ARN of an application
+// profile does not name its model, so no special traits are assumed.
 func bedrockTraits(name string, t *Traits) {
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })

@@ -1,9 +1,8 @@
-// Package completions answers through OpenAI's oldest interface, /v1/completions,
-// which base models still have: a text goes in, and what follows it comes out. There
-// are no turns, so whoever asks has already made one text of the conversation, and
-// this package promises to send exactly that: the system prompt and a blank line if
-// there is one, then the messages' text with nothing in between, then the prefill.
-// What is no text is refused. It never retries by itself.
+// Package completions answers through OpenAI's oldest interface, /v1/completions, which base models still
+// have: it takes a text and returns a continuation. There are no turns, so the caller must already have
+// turned the conversation into one text. This package promises to send exactly that: the system prompt and a
+// blank line if there is one, then the messages' text with nothing in between, then the prefill. It rejects
+// anything that is not text. It never retries by itself.
 package completions
 
 import (
@@ -23,34 +22,34 @@ import (
 
 const provider = "completions"
 
-// Options are what a provider is made with.
+// Options are what a provider is created with.
 type Options struct {
-	// APIKey may be empty when a base URL is given: local servers need none.
+	// APIKey may be empty if a base URL is given: local servers need none.
 	APIKey string
-	// BaseURL is the server; "": OpenAI's. See format.Base for what it may look like.
+	// BaseURL is the server; "": OpenAI's. See format.Base for the accepted forms.
 	BaseURL string
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time
+	// until it begins. Zero means 90 and 120 seconds.
 	IdleTimeout, FirstByteTimeout time.Duration
 	// Name is the provider's name in errors; "": completions.
 	Name string
-	// Catalog is whose models these are in the catalog; "": Name's.
+	// Catalog is the provider under which the catalog lists the models; "": Name.
 	Catalog string
-	// Headers are sent with each call, over those that would be sent otherwise.
+	// Headers are sent with each call and override the usual ones.
 	Headers map[string]string
-	// Extra are fields merged into the top level of each body: presence_penalty,
-	// frequency_penalty, top_k and whatever else the server knows. One that is ours too
-	// replaces it, null takes it away; model, prompt and stream make every request fail.
+	// Extra are fields merged into the top level of each body: presence_penalty, frequency_penalty,
+	// top_k and whatever else the server knows. A field that we also write is replaced; null removes
+	// it. With model, prompt or stream in it, every request fails.
 	Extra map[string]json.RawMessage
 }
 
-// Provider is a model.Model for every model of the server's.
+// Provider is a model.Model for all of the server's models.
 type Provider struct {
 	opts  Options
 	extra format.Extra
-	wrong error // with the extra fields
+	wrong error // what is wrong with the extra fields
 	base  string
 	query string
 	stops int // how many stop sequences are sent
@@ -59,8 +58,8 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It does not look at the environment and does not fail: a
-// missing key, a wrong address or an impossible extra field shows in the first call.
+// New returns a provider. It does not read the environment and does not fail: a missing key, a
+// wrong address or an impossible extra field shows in the first call.
 func New(opts Options) *Provider {
 	row, _ := catalog.Find(provider)
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
@@ -77,28 +76,28 @@ func New(opts Options) *Provider {
 	return p
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey, Secrets: format.Secrets(p.opts.Headers)}
 }
 
-// rest is how calls are made.
+// rest returns how calls are made.
 func (p *Provider) rest(side wire.Side) wire.Rest {
 	return wire.Rest{Client: p.http, Header: format.Header(p.opts.APIKey, p.opts.Headers), Side: side}
 }
 
-// keyless reports whether a call has no chance for want of a key.
+// keyless reports whether a call cannot succeed because a key is missing.
 func (p *Provider) keyless() bool {
 	return p.opts.APIKey == "" && p.opts.BaseURL == "" && len(p.opts.Headers) == 0
 }
 
-// keyName is the variable that a missing key is looked for in.
+// keyName is the variable that errors name for a missing key.
 const keyName = "OPENAI_COMPLETIONS_API_KEY"
 
-// Models lists what the server offers, by name; so it is also the check of a key.
-// Servers do not say which of them are base models.
+// Models lists what the server offers, by name. It also serves to check a key.
+// Servers do not say which of their models are base models.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.keyless() {

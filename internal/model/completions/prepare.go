@@ -11,12 +11,12 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// defaultOutput is asked for when nothing is said: the interface itself would end
-// after 16 tokens, and a base model goes on for as long as it is let.
+// defaultOutput is the output limit if none is set: the interface itself would stop after 16
+// tokens, and a base model continues for as long as it is allowed to.
 const defaultOutput = 1_024
 
-// Prepare puts the body together. The prompt stands last in it, made of the
-// messages' remembered bytes, so that a longer conversation goes on with the same ones.
+// Prepare assembles the body. The prompt comes last and consists of the messages' cached
+// bytes, so that a longer conversation begins with the same bytes.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
 	if p.wrong != nil {
@@ -55,8 +55,8 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: model.Tokens(len(body)), Prefill: r.Prefill}, nil
 }
 
-// settings begins the body with everything but the prompt, which has about so many
-// tokens.
+// settings begins the body with everything except the prompt. prompt
+// is the prompt's approximate size in tokens.
 func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byte {
 	entry, known := catalog.Lookup(p.opts.Catalog, r.Model)
 	body.Bytes = wire.AppendString(append(body.Bytes, `{"model":`...), r.Model)
@@ -72,7 +72,7 @@ func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byt
 			window = entry.ContextWindow
 		}
 	}
-	if window > 0 { // it counts text and answer together, and refuses what is more
+	if window > 0 { // it counts text and answer together, and rejects more
 		limit = max(min(limit, window-prompt), 1)
 	}
 	body.Int("max_tokens", limit)
@@ -84,7 +84,7 @@ func (p *Provider) settings(r model.Request, prompt int, body format.Body) []byt
 	return body.Extra.Append(body.Bytes)
 }
 
-// head is the system prompt as the text begins with it.
+// head returns the system prompt as the text begins with it.
 func head(r model.Request) ([]byte, error) {
 	if r.Head == nil {
 		return nil, nil
@@ -104,7 +104,7 @@ func head(r model.Request) ([]byte, error) {
 	})
 }
 
-// encode is a message's text, ready to stand inside a JSON string.
+// encode returns a message's text, ready to be placed inside a JSON string.
 func encode(m *model.Message) (model.Wire, error) {
 	var text strings.Builder
 	for _, block := range m.Blocks {
@@ -126,8 +126,7 @@ func encode(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: escape(text.String())}, nil
 }
 
-// escape writes s as the inside of a JSON string: what is escaped apart can be put
-// together.
+// escape writes s as the inside of a JSON string. Separately escaped texts can be concatenated.
 func escape(s string) []byte {
 	if s == "" {
 		return nil

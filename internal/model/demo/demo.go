@@ -28,18 +28,18 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider that remembers nothing yet.
+// New returns a provider without memory.
 func New() *Provider { return &Provider{failed: map[string]int{}} }
 
-// Models lists the three; it cannot fail.
+// Models lists the three models; it cannot fail.
 func (p *Provider) Models(context.Context) ([]string, error) {
 	return []string{"echo", "guide", "script"}, nil
 }
 
-// toolNames is what a request says of its tools: the names of their parameters.
+// toolNames maps a request's tools to the names of their parameters.
 type toolNames map[string][]string
 
-// Prepare writes the request as readable JSON; it is what Stream works from.
+// Prepare writes the request as readable JSON, from which Stream works.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	switch r.Model {
 	case "echo", "guide", "script":
@@ -103,7 +103,7 @@ func encodeTools(h *model.Head) ([]byte, error) {
 	return json.Marshal(names)
 }
 
-// talk is a prepared request, read back as far as the demo models look.
+// talk is a prepared request, decoded as far as the demo models need it.
 type talk struct {
 	Tools    toolNames `json:"tools"`
 	Messages []turn    `json:"messages"`
@@ -114,7 +114,7 @@ type turn struct {
 	Blocks chat.Blocks `json:"blocks"`
 }
 
-// said is what a person wrote in this turn; "" for results and answers.
+// said returns what a person wrote in this turn, or "" for results and answers.
 func (t turn) said() string {
 	if t.Role != model.User {
 		return ""
@@ -126,10 +126,10 @@ func (t turn) said() string {
 	return text
 }
 
-// speaker is how a dispatcher's messages begin.
+// speaker matches how a dispatcher's messages begin.
 var speaker = pattern.Lazy(`(?m)^\[from [^\]\n]*\]: `)
 
-// result is the text of the tool results in this turn, and whether there are any.
+// result returns the text of the tool results in this turn, and whether there are any.
 func (t turn) result() (text string, failed, ok bool) {
 	var out []string
 	for _, b := range t.Blocks {
@@ -167,8 +167,7 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// fails counts a failure of this request at this line and reports whether it
-// still has to fail.
+// fails counts a failure of this request at this line and reports whether it still has to fail.
 func (p *Provider) fails(key string, times int) bool {
 	if times == 0 {
 		return true
@@ -176,13 +175,13 @@ func (p *Provider) fails(key string, times int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.failed) > 4096 {
-		clear(p.failed) // a test suite's worth; forgetting only fails once more
+		clear(p.failed) // enough for a test suite; forgetting only causes one more failure
 	}
 	p.failed[key]++
 	return p.failed[key] <= times
 }
 
-// last is the text of the newest tool result.
+// last returns the text of the newest tool result.
 func (t talk) last() string {
 	for i := len(t.Messages) - 1; i >= 0; i-- {
 		if text, _, ok := t.Messages[i].result(); ok {
@@ -192,7 +191,7 @@ func (t talk) last() string {
 	return ""
 }
 
-// answer is the step to play.
+// answer returns the step to play.
 func (t talk) answer(name, prefill string) []directive {
 	if name != "echo" {
 		if step, ok := t.scripted(name == "script"); ok {
@@ -229,7 +228,7 @@ func (t talk) scripted(whole bool) ([]directive, bool) {
 		}
 		s, err := findScript(text, whole)
 		if err != nil {
-			// Said once; a later message is not answered with an old mistake.
+			// Reported once; a later message is not answered with an old mistake.
 			return saying(err.Error()), answers == 0
 		}
 		if s == nil {
@@ -247,7 +246,7 @@ func (t talk) scripted(whole bool) ([]directive, bool) {
 	return nil, false
 }
 
-// filled puts tool results where the script wants them; since is what came after it.
+// filled puts tool results where the script wants them. since is what came after it.
 func (t talk) filled(step []directive, since []turn) []directive {
 	out := slices.Clone(step)
 	for i, d := range out {
@@ -261,13 +260,14 @@ func (t talk) filled(step []directive, since []turn) []directive {
 	return out
 }
 
-// resultField is a wish for a part of a result, such as {{result 1 items.0.id}}.
+// resultField matches a reference to a part of a result, such as {{result 1 items.0.id}}.
 var resultField = pattern.Lazy(`\{\{result (\d{1,3}) ([A-Za-z0-9_.]+)\}\}`)
 
-// fieldOf is the part of a result that a script wants; what is not there stays as it is written.
+// fieldOf returns the part of a result that a script refers to. A
+// reference to a missing part stays as written.
 func fieldOf(wish string, since []turn) string {
 	parts := resultField().FindStringSubmatch(wish)
-	number, _ := strconv.Atoi(parts[1]) // the expression lets only digits through
+	number, _ := strconv.Atoi(parts[1]) // the expression only matches digits
 	var results []string
 	for _, m := range since {
 		for _, b := range m.Blocks {

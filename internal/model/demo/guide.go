@@ -31,7 +31,7 @@ const (
 		"or name one with --model (chorus models lists them)."
 )
 
-// request is something a newcomer may ask for, and the call that does it.
+// request is something that a newcomer may ask for, and the call that does it.
 type request struct {
 	ask  *regexp.Regexp
 	tool string
@@ -39,8 +39,7 @@ type request struct {
 	lead string // before the call
 }
 
-// arg picks the first name the tool has a parameter for; the first is used when
-// the tool shows none.
+// arg picks the first name for which the tool has a parameter, or the first name if the tool shows none.
 func arg(params []string, names ...string) string {
 	for _, n := range names {
 		if slices.Contains(params, n) {
@@ -86,7 +85,7 @@ const (
 		"  list tasks, list projects"
 )
 
-// workRequests are those of a dispatcher.
+// workRequests are the requests that a dispatcher understands.
 var workRequests = sync.OnceValue(func() []request {
 	return []request{
 		{regexp.MustCompile(`(?i)\b(?:what(?:'s|\s+is)\s+going\s+on|update\s+me)\b|^\W*status\W*$`), "get_status", noArgs, ""},
@@ -103,8 +102,8 @@ var workRequests = sync.OnceValue(func() []request {
 
 var unfinished = pattern.Lazy(`(?i)^(?:please\s+)?(?:run|execute|read|open|write|search)\b`)
 
-// guide answers a newcomer: with a call for a wish it knows, with the result once
-// there is one, otherwise with what it can do.
+// guide answers a newcomer: with a call for a known request, with the result
+// once there is one, and otherwise with what it can do.
 func (t talk) guide(prompt string) []directive {
 	if step, ok := t.toured(prompt); ok {
 		return step
@@ -144,7 +143,7 @@ func (t talk) guide(prompt string) []directive {
 	return saying(hello + "\n\n" + phrases + "\n\n" + keyHint)
 }
 
-// saying makes an answer of one text.
+// saying returns an answer of one text.
 func saying(text string) []directive { return []directive{{verb: vSay, text: text}} }
 
 // shown is how much of a result the guide repeats: about a screen.

@@ -12,8 +12,7 @@ import (
 	"chorus/internal/model"
 )
 
-// defaultChunk is about four words: small enough to look like typing, large
-// enough not to cost anything.
+// defaultChunk is about four words: small enough to look like typing, large enough to be cheap.
 const defaultChunk = 24
 
 // player plays one step as one answer.
@@ -22,7 +21,7 @@ type player struct {
 	yield   func(model.Chunk, error) bool
 	failing func(key string, times int) bool
 	model   string
-	id      string // of the answer, from the request's bytes
+	id      string // of the answer, derived from the request's bytes
 
 	chunk  int
 	delay  time.Duration
@@ -58,7 +57,7 @@ func (p *player) run(step []directive) {
 	p.yield(model.Done{Blocks: p.blocks, Usage: p.usage, Stop: p.stop, ID: "demo_" + p.id}, nil)
 }
 
-// play does one directive; false means the answer is over.
+// play plays one directive. It returns false if the answer is over.
 func (p *player) play(d directive) bool {
 	switch d.verb {
 	case vSay:

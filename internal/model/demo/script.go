@@ -46,7 +46,7 @@ type directive struct {
 // script is a list of steps, each a list of directives.
 type script [][]directive
 
-// step gives the k-th step (from 0) and whether there is one.
+// step returns the k-th step (from 0) and whether there is one.
 func (s script) step(k int) ([]directive, bool) {
 	if k < 0 || k >= len(s) {
 		return nil, false
@@ -54,8 +54,8 @@ func (s script) step(k int) ([]directive, bool) {
 	return s[k], true
 }
 
-// findScript looks for a script in a user's message. With whole, a message whose
-// first line is a directive is one as well. No script: nil and no error.
+// findScript looks for a script in a user's message. With whole, a message whose first line is
+// a directive also counts. Without a script it returns nil and no error.
 func findScript(text string, whole bool) (script, error) {
 	if lines, at, ok := fenced(text); ok {
 		return parse(lines, at)
@@ -90,7 +90,7 @@ func findScript(text string, whole bool) (script, error) {
 	return nil, nil
 }
 
-// fenced cuts out what stands between ```demo and ```; at is its first line's number.
+// fenced extracts the lines between ```demo and ```. at is the number of the first.
 func fenced(text string) (lines []string, at int, ok bool) {
 	all := strings.Split(text, "\n")
 	start := slices.IndexFunc(all, func(l string) bool {
@@ -121,7 +121,7 @@ func isDirective(line string) bool {
 	return word == "---" || slices.Contains(verbs, verb(word))
 }
 
-// parse reads lines into steps; at is the first line's number, for messages.
+// parse parses lines into steps. at is the first line's number, for messages.
 func parse(lines []string, at int) (script, error) {
 	var steps script
 	var step []directive

@@ -9,14 +9,14 @@ import (
 	"chorus/internal/chat"
 )
 
-// A tour is a wish that takes the guide several steps. What comes next follows from the results that are there, so a tour goes on where it
-// was after a restart, and ends with what really happened.
+// tour is a request that takes the guide several steps. The next step follows from the results so
+// far, so a tour continues after a restart and ends with what really happened.
 type tour struct {
 	ask  *regexp.Regexp
 	next func(t talk, done []outcome) []directive
 }
 
-// outcome is a result since the wish.
+// outcome is a result since the request.
 type outcome struct {
 	text   string
 	failed bool
@@ -31,10 +31,11 @@ var tours = sync.OnceValue(func() []tour {
 	}
 })
 
-// toured is the next step of the tour that the newest words ask for, if they ask for one.
+// toured returns the next step of the tour that the newest words ask for, if any.
 func (t talk) toured(prompt string) ([]directive, bool) {
 	wish := strings.TrimSpace(prompt)
-	// A wish is one line. What another guide says, with its list of wishes, is none: two of them in a room would go on for ever.
+	// A request is one line. What another guide says, with its list of requests,
+	// does not count: two guides in a room would go on forever.
 	if t.Tools["read"] == nil || t.Tools["bash"] == nil || strings.Contains(wish, "\n") {
 		return nil, false
 	}
@@ -46,10 +47,10 @@ func (t talk) toured(prompt string) ([]directive, bool) {
 	return nil, false
 }
 
-// saidNo reports whether somebody who was asked did not want it.
+// saidNo reports whether somebody who was asked refused.
 func (o outcome) saidNo() bool { return strings.HasPrefix(o.text, "denied by ") }
 
-// outcomes are the results since somebody spoke.
+// outcomes returns the results since somebody spoke.
 func (t talk) outcomes() []outcome {
 	var out []outcome
 	for _, m := range t.Messages {
@@ -65,9 +66,9 @@ func (t talk) outcomes() []outcome {
 	return out
 }
 
-// calling is a sentence and a call.
+// calling returns a sentence and a call.
 func calling(lead, tool string, args map[string]string) []directive {
-	data, _ := json.Marshal(args) // strings always work
+	data, _ := json.Marshal(args) // strings always encode
 	return append(saying(lead), directive{verb: vCall, tool: tool, text: string(data)})
 }
 
@@ -77,13 +78,13 @@ const (
 	noSample  = "I can fix one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
 )
 
-// lookBack is where a newcomer sees that answers can be explained, and what they took.
+// lookBack tells a newcomer where to see how answers came about and what they used.
 const lookBack = "`/why` says how an answer came about, with the rule behind every call (at a shell: `chorus thread why`). " +
 	"`/cost` says what it took, and *Costs* on the page and `chorus cost` draw it: tokens, and no money, because I am the built-in guide and no language model."
 
 var runTests = map[string]string{"command": "sh test.sh", "description": "run the tests"}
 
-// fixTheTest runs the tests of the sample project, finds its bug, mends it and runs them again.
+// fixTheTest runs the tests of the sample project, finds its bug, fixes it and runs them again.
 func fixTheTest(t talk, done []outcome) []directive {
 	last := outcome{}
 	if len(done) > 0 {
@@ -158,7 +159,7 @@ func lookBackTour(talk, []outcome) []directive {
 	return saying("Chorus itself can say that, better than I can: " + lookBack)
 }
 
-// clip is a result as a block of code, about a screen of it.
+// clip returns about a screen of a result as a code block.
 func clip(text string) string {
 	if len(text) > shown {
 		text = strings.ToValidUTF8(text[:shown], "") + "\n…"
@@ -168,7 +169,7 @@ func clip(text string) string {
 
 func code(text string) string { return "```text\n" + strings.TrimSpace(text) + "\n```\n" }
 
-// quote is a file that was read, without the numbers before its lines, as a quotation.
+// quote returns a file that was read as a quotation, without line numbers.
 func quote(text string) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {
