@@ -1,10 +1,9 @@
-// Package model is the contract between Chorus and whatever answers: how a request
-// is put together, what comes back piece by piece, and how it can fail.
+// Package model is the contract between Chorus and whatever answers: how a request is
+// assembled, what comes back piece by piece, and how it can fail.
 //
-// It promises that what was encoded once is sent again byte for byte: a Message is
-// immutable, its digest and its wire form are made once and kept with it, and a
-// request is its messages' wire forms one after the other. Provider packages keep
-// their SDK's types to themselves; modeltest is the suite all of them pass.
+// It promises that what was encoded once is sent again byte for byte: a Message is immutable, its digest and
+// its wire form are computed once and kept with it, and a request is the concatenation of its messages' wire
+// forms. Provider packages do not expose their SDK's types. modeltest is the suite that all of them pass.
 package model
 
 import (
@@ -22,25 +21,25 @@ import (
 // Model answers requests. Implementations are safe for concurrent use.
 type Model interface {
 	// Prepare makes the body that Stream would send. It is pure: no network, no
-	// clock, the same request gives the same bytes.
+	// clock, and the same request gives the same bytes.
 	Prepare(Request) (Prepared, error)
-	// Stream sends it and yields one assistant message in pieces. It ends after
-	// Done or after the first error, which is always an *Error; breaking out of
-	// the loop or cancelling ctx cancels the call. It never retries by itself.
+	// Stream sends the body and yields one assistant message in pieces. It ends after Done or
+	// after the first error, which is always an *Error. Breaking out of the loop or
+	// cancelling ctx cancels the call. It never retries by itself.
 	Stream(context.Context, Prepared) iter.Seq2[Chunk, error]
 }
 
-// Role is whose turn a message is.
+// Role says whose turn a message is.
 type Role string
 
-// The roles. Results of tools are user messages made of ToolResult blocks only.
+// The roles. Tool results are user messages that contain only ToolResult blocks.
 const (
 	User      Role = "user"
 	Assistant Role = "assistant"
 )
 
-// Message is one turn of the conversation. Make it with NewMessage and do not
-// change it: its encodings are remembered.
+// Message is one turn of the conversation. Create it with NewMessage
+// and do not change it: its encodings are cached.
 type Message struct {
 	Role   Role
 	From   chat.Participant // who spoke, for transforms that show names
@@ -52,14 +51,14 @@ type Message struct {
 	wire map[string]Wire
 }
 
-// Wire is a message as one provider sends it: its bytes, and where in them a
-// cache mark may be inserted (0: nowhere).
+// Wire is a message as one provider sends it: its bytes, and the position
+// at which a cache mark may be inserted (0: nowhere).
 type Wire struct {
 	Bytes  []byte
 	MarkAt int
 }
 
-// NewMessage makes a message and its fingerprint.
+// NewMessage returns a message with its fingerprint.
 func NewMessage(role Role, from chat.Participant, blocks chat.Blocks) (*Message, error) {
 	m := &Message{Role: role, From: from, Blocks: blocks}
 	fragment, err := m.Fragment()
@@ -70,7 +69,7 @@ func NewMessage(role Role, from chat.Participant, blocks chat.Blocks) (*Message,
 	return m, nil
 }
 
-// Fragment is the message in our canonical form, which no SDK's version changes.
+// Fragment returns the message in our canonical form, which does not depend on any SDK's version.
 func (m *Message) Fragment() ([]byte, error) {
 	data, err := json.Marshal(struct {
 		Role   Role        `json:"role"`
@@ -83,8 +82,7 @@ func (m *Message) Fragment() ([]byte, error) {
 	return data, nil
 }
 
-// Encoded gives the message in the wire form called name, making it on first
-// use. make must be pure.
+// Encoded returns the message in the wire form called name. It calls make, which must be pure, on first use.
 func (m *Message) Encoded(name string, make func(*Message) (Wire, error)) (Wire, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -109,13 +107,13 @@ type ToolSpec struct {
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// Head is what stands before the messages and stays: the system prompt and the
-// tools, sorted by name. Like a Message it is immutable and remembers its encodings.
+// Head is what precedes the messages and stays the same: the system prompt and the tools,
+// sorted by name. Like a Message it is immutable and caches its encodings.
 type Head struct {
 	System string     `json:"system"`
 	Tools  []ToolSpec `json:"tools"`
-	// Base names all of it but the files that the system prompt quotes; Documents are digests of these, by their names. They
-	// are not sent. Heads of earlier versions have neither.
+	// Base identifies everything except the files that the system prompt quotes. Documents holds their
+	// digests by name. Neither is sent. Heads of earlier versions have neither.
 	Base      string            `json:"base,omitempty"`
 	Documents map[string]string `json:"documents,omitempty"`
 
@@ -123,7 +121,7 @@ type Head struct {
 	wire map[string][]byte
 }
 
-// Bytes is the head as it is kept in the journal, whatever the provider.
+// Bytes returns the head as it is stored in the journal, whatever the provider.
 func (h *Head) Bytes() ([]byte, error) {
 	data, err := json.Marshal(struct {
 		System    string            `json:"system"`
@@ -137,7 +135,7 @@ func (h *Head) Bytes() ([]byte, error) {
 	return data, nil
 }
 
-// ParseHead reads what Bytes wrote.
+// ParseHead parses what Bytes wrote.
 func ParseHead(data []byte) (*Head, error) {
 	h := new(Head)
 	if err := json.Unmarshal(data, h); err != nil {
@@ -146,7 +144,7 @@ func ParseHead(data []byte) (*Head, error) {
 	return h, nil
 }
 
-// Encoded gives the head in the wire form called name, making it on first use.
+// Encoded returns the head in the wire form called name. It calls make on first use.
 func (h *Head) Encoded(name string, make func(*Head) ([]byte, error)) ([]byte, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -164,24 +162,24 @@ func (h *Head) Encoded(name string, make func(*Head) ([]byte, error)) ([]byte, e
 	return w, nil
 }
 
-// Request is everything a call is made of.
+// Request is everything that a call consists of.
 type Request struct {
-	Model    string // as the provider calls it
+	Model    string // the provider's name for it
 	Head     *Head
 	Messages []*Message
-	Marks    []int // indexes into Messages behind which the prefix is worth caching; the head always is
+	Marks    []int // indexes into Messages after which the prefix is worth caching; the head always is
 	Settings chat.Settings
-	// Prefill is how the answer must begin; the answer that comes back does not
-	// repeat it. Refused with BadRequest by models that cannot.
+	// Prefill is how the answer must begin. The returned answer does not repeat it.
+	// Models that do not support it reject it with BadRequest.
 	Prefill string
-	// Blob loads the bytes of an image; nil when there are none.
+	// Blob loads the bytes of an image; nil if there are none.
 	Blob func(hash string) ([]byte, error)
-	// Scratch is room that Prepare may write the body into; may be nil.
+	// Scratch is a buffer into which Prepare may write the body; may be nil.
 	Scratch []byte
 }
 
-// Room is an empty buffer for n bytes: the scratch if that is enough, else a new
-// one with room to grow, since the next request will be longer.
+// Room returns an empty buffer for n bytes: Scratch if it is large enough, or else a new
+// one with room to grow, because the next request will be longer.
 func (r Request) Room(n int) []byte {
 	if cap(r.Scratch) >= n {
 		return r.Scratch[:0]
@@ -189,8 +187,7 @@ func (r Request) Room(n int) []byte {
 	return make([]byte, 0, n+n/4)
 }
 
-// Digest is the fingerprint of the canonical fragments: head, then messages.
-// Marks are not part of it.
+// Digest returns the fingerprint of the canonical fragments: head, then messages. Marks are not part of it.
 func (r Request) Digest() (string, error) {
 	sum, err := r.Head.Encoded("sha256", func(h *Head) ([]byte, error) {
 		data, err := h.Bytes()
@@ -211,17 +208,17 @@ func (r Request) Digest() (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Prepared is a request ready to be sent.
+// Prepared is a request that is ready to send.
 type Prepared struct {
-	Model    string // as the provider calls it
+	Model    string // the provider's name for it
 	Body     []byte
-	Estimate int // input tokens, roughly
+	Estimate int // approximate input tokens
 	Prefill  string
-	// Dropped are the settings that the body does not carry, each with the reason, because the
-	// model or the interface does not take them.
+	// Dropped are the settings that the body does not contain because the model or
+	// the interface does not accept them, each with the reason.
 	Dropped []string
-	// Reading is what a model that stands before another one must know to read the
-	// answer; nil for everybody else. Whoever keeps a Prepared keeps it too.
+	// Reading is what a model that wraps another one needs to read the answer; nil for
+	// all others. It must be kept together with the Prepared.
 	Reading any
 }
 
@@ -237,12 +234,12 @@ type ThinkingDelta struct{ Text string }
 // ArgsDelta is more of a tool call's arguments. The first one of a call may be empty.
 type ArgsDelta struct{ Call, Name, Text string }
 
-// Unreadable is an event of the stream that could not be read; the answer goes on without it.
+// Unreadable is an event of the stream that could not be parsed. The answer continues without it.
 type Unreadable struct{ Data string }
 
-// Done is the whole answer. Blocks has everything in the order the model gave it:
-// Text, Thinking and ToolUse; a call cut off by the length limit is in it too, with
-// whatever arguments there were.
+// Done is the whole answer. Blocks contains everything in the order in which the model gave it: Text,
+// Thinking and ToolUse. It includes a call that was cut off by the length limit, with whatever arguments
+// there were.
 type Done struct {
 	Blocks chat.Blocks
 	Usage  chat.Usage
@@ -256,5 +253,5 @@ func (ArgsDelta) chunk()     {}
 func (Unreadable) chunk()    {}
 func (Done) chunk()          {}
 
-// Tokens is a rough count of tokens in n bytes of text: four bytes each, rounded up.
+// Tokens estimates the number of tokens in n bytes of text: four bytes each, rounded up.
 func Tokens(n int) int { return (n + 3) / 4 }

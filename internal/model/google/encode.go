@@ -13,8 +13,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// The contents and their parts, with their fields in the order in which they are sent:
-// it must not change, since a prompt cache knows them byte for byte.
+// The contents and their parts. Their fields are in the order in which they are sent,
+// which must not change because a prompt cache compares bytes.
 type (
 	contentOf struct {
 		Role  string `json:"role"`
@@ -55,15 +55,15 @@ type encoder struct {
 	form   string // the name of the wire form
 	blob   func(string) ([]byte, error)
 	blind  bool              // the model sees no pictures
-	signed bool              // the model wants a signature at every first call
-	names  map[string]string // of calls whose results do not say what answered
+	signed bool              // the model requires a signature at every first call
+	names  map[string]string // of calls whose results do not name their function
 }
 
-// unsigned stands where a signature must be and there is none, because another
-// model made the call. The vendor documents it for that.
+// unsigned replaces a missing signature if another model made the
+// call. The vendor documents it for that purpose.
 const unsigned = "skip_thought_signature_validator"
 
-// What a content begins and ends with: parts of several messages are put into one.
+// How a content begins and ends. Parts of several messages are combined into one content.
 const (
 	userOpen  = `{"role":"user","parts":[`
 	modelOpen = `{"role":"model","parts":[`
@@ -73,8 +73,8 @@ const (
 func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"functionResponse":`)) }
 func isModel(b []byte) bool  { return bytes.HasPrefix(b, []byte(modelOpen)) }
 
-// encode gives the i-th message's bytes. A result must say which function
-// answered; where it does not, the call before it does.
+// encode returns the i-th message's bytes. A result must name the function
+// that answered; if it does not, the earlier call does.
 func (e encoder) encode(messages []*model.Message, i int) (model.Wire, error) {
 	m, form := messages[i], e.form
 	for _, block := range m.Blocks {
@@ -91,7 +91,7 @@ func (e encoder) encode(messages []*model.Message, i int) (model.Wire, error) {
 	return m.Encoded(form, e.message)
 }
 
-// caller is the name of a call's function.
+// caller returns the name of a call's function.
 func caller(messages []*model.Message, call string) string {
 	for _, m := range slices.Backward(messages) {
 		for _, use := range m.Blocks.Calls() {
@@ -103,10 +103,9 @@ func caller(messages []*model.Message, call string) string {
 	return "tool"
 }
 
-// message writes one message: a content, or, of results, only the parts, because
-// all results of an answer must stand in one content. MarkAt is not a cache mark
-// here but where what came beside the results begins: it waits until after them. No
-// bytes at all when there is nothing in it.
+// message writes one message: a content, or for results only the parts, because all results of an answer
+// must be in one content. MarkAt is not a cache mark here but the start of what came with the results,
+// which has to wait until after them. An empty message yields no bytes.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	if m.Role == model.Assistant {
 		out, err := e.answer(m.Blocks)
@@ -119,8 +118,7 @@ func (e encoder) name(r chat.ToolResult) string {
 	return wire.ToolName(cmp.Or(r.Name, e.names[r.Call]))
 }
 
-// result is what is sent for one result, and the pictures in it, which only the newest
-// models take there.
+// result returns what is sent for one result, and its pictures, which only the newest models accept there.
 func (e encoder) result(r chat.ToolResult) (any, chat.Blocks, string) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	key := "output"
@@ -131,12 +129,12 @@ func (e encoder) result(r chat.ToolResult) (any, chat.Blocks, string) {
 	return resultPart{functionResponse{r.Call, name, map[string]string{key: text}}}, images, name
 }
 
-// shows reports whether the model can be shown a picture. The vendor takes no GIF.
+// shows reports whether the model can be shown a picture. The vendor does not accept GIF.
 func (e encoder) shows(img chat.Image) bool {
 	return !e.blind && slices.Contains([]string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}, img.MediaType)
 }
 
-// user adds what a person said or showed, if it is anything, to a list of contents.
+// user adds what a person said or showed, if anything, to a list of contents.
 func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 	var parts []any
 	for _, block := range blocks {
@@ -166,8 +164,8 @@ func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 	return appendContent(list, "user", parts)
 }
 
-// answer writes an answer back: text and calls, each with its signature. The
-// thoughts themselves stay here: the vendor reads nothing from their summary.
+// answer writes an answer back: text and calls, each with its signature. Thoughts
+// are not sent: the vendor reads nothing from their summary.
 func (e encoder) answer(blocks chat.Blocks) ([]byte, error) {
 	var parts []any
 	calls := 0
@@ -192,7 +190,7 @@ func appendContent(list []byte, role string, parts []any) ([]byte, error) {
 	return wire.AppendNext(list, contentOf{role, parts})
 }
 
-// appendText leaves out text that says nothing, unless it is signed.
+// appendText drops empty text unless it is signed.
 func appendText(parts []any, text, signature string) []any {
 	if signature == "" && strings.TrimSpace(text) == "" {
 		return parts

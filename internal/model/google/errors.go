@@ -12,7 +12,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// status is google.rpc.Status, as far as we look at it.
+// status is google.rpc.Status, with the fields that are used.
 type status struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -23,8 +23,7 @@ type status struct {
 	} `json:"details"`
 }
 
-// readStatus reads an error out of a body, which may be a list of one. The body
-// comes back without the list.
+// readStatus reads an error from a body, which may be a list of one. It returns the body without the list.
 func readStatus(body []byte) (status, []byte, bool) {
 	body = bytes.TrimSpace(body)
 	var list []json.RawMessage
@@ -40,7 +39,7 @@ func readStatus(body []byte) (status, []byte, bool) {
 	return *reply.Error, body, true
 }
 
-// delay is how long the vendor wants us to wait; 0: it does not say.
+// delay returns how long the vendor wants us to wait; 0 if it does not say.
 func (s status) delay() time.Duration {
 	for _, d := range s.Details {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
@@ -50,7 +49,7 @@ func (s status) delay() time.Duration {
 	return 0
 }
 
-// kind knows the failures that look like others by their code; "" for the rest.
+// kind recognises failures whose HTTP status is misleading by their code. It returns "" for the rest.
 func (s status) kind() model.ErrorKind {
 	reason := func(names ...string) bool {
 		for _, d := range s.Details {
@@ -68,8 +67,8 @@ func (s status) kind() model.ErrorKind {
 	case strings.Contains(text, "exceeds the maximum number of tokens"):
 		return model.TooLong
 	case s.Status == "RESOURCE_EXHAUSTED" && s.delay() > 0:
-		// "You exceeded your current quota" is what it says at every rate limit; only
-		// without a delay is it a quota that no wait brings back.
+		// The vendor says "You exceeded your current quota" at every rate limit. Only
+		// without a delay does it mean a quota that no wait restores.
 		return model.RateLimited
 	default:
 		return ""
@@ -94,7 +93,7 @@ func (s status) refine(e *model.Error) *model.Error {
 	return e
 }
 
-// inStream is an error in the middle of an answer.
+// inStream returns the error for one in the middle of an answer.
 func (s status) inStream(side wire.Side) *model.Error {
 	r := wire.Report{Message: s.Message}
 	switch s.Status {
@@ -104,7 +103,7 @@ func (s status) inStream(side wire.Side) *model.Error {
 		r.Type = "invalid_request_error"
 	case "UNAUTHENTICATED", "PERMISSION_DENIED":
 		r.Type = "authentication_error"
-	default: // INTERNAL, UNAVAILABLE, DEADLINE_EXCEEDED, and whatever they invent
+	default: // INTERNAL, UNAVAILABLE, DEADLINE_EXCEEDED, and future codes
 		r.Type = "overloaded_error"
 	}
 	return s.refine(side.Event(r))

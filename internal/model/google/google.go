@@ -1,7 +1,6 @@
-// Package google answers through the Gemini API: streamGenerateContent over plain
-// HTTP, without the vendor's SDK. It promises that what was sent once is sent again
-// unchanged, that a thought's signature goes back with the part it came with, and
-// that it never retries by itself.
+// Package google answers through the Gemini API: streamGenerateContent over plain HTTP, without the
+// vendor's SDK. It promises that what was sent once is sent again unchanged, that a thought's signature
+// goes back with the part it came with, and that it never retries by itself.
 package google
 
 import (
@@ -20,24 +19,23 @@ import (
 
 const provider = "google"
 
-// row is what the catalog knows of the provider.
+// row returns what the catalog knows about the provider.
 func row() catalog.Provider { p, _ := catalog.Find(provider); return p }
 
-// Options are what a provider is made with.
+// Options are what a provider is created with.
 type Options struct {
-	// APIKey may be empty when a base URL is given: a gateway may have its own.
+	// APIKey may be empty if a base URL is given: a gateway may have its own.
 	APIKey string
 	// BaseURL is the server; "": the vendor's. It may end in a version or not.
 	BaseURL string
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds, and five minutes to begin for models
-	// that think.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time until it begins. Zero means 90
+	// and 120 seconds, and five minutes until the answer of a thinking model begins.
 	IdleTimeout, FirstByteTimeout time.Duration
 }
 
-// Provider is a model.Model for every model of the vendor's.
+// Provider is a model.Model for all of the vendor's models.
 type Provider struct {
 	opts Options
 	base string
@@ -46,15 +44,15 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It does not look at the environment and does not fail: a
+// New returns a provider. It does not read the environment and does not fail: a
 // missing key or a wrong address shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	return &Provider{opts: opts, base: baseURL(opts.BaseURL), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
-// baseURL is the address below which /models stands: with the version that is
-// given, or v1beta, where everything is that we use.
+// baseURL returns the address below which /models is found. Without a
+// version it adds v1beta, which has everything that we use.
 func baseURL(s string) string {
 	s = cmp.Or(strings.TrimRight(strings.TrimSpace(s), "/"), row().BaseURL)
 	s = strings.TrimRight(strings.TrimSuffix(s, "/models"), "/")
@@ -64,14 +62,14 @@ func baseURL(s string) string {
 	return s + "/v1beta"
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: provider, Model: name, Key: p.opts.APIKey}
 }
 
-// keyless reports whether a call has no chance for want of a key.
+// keyless reports whether a call cannot succeed because a key is missing.
 func (p *Provider) keyless() bool { return p.opts.APIKey == "" && p.opts.BaseURL == "" }
 
 func (p *Provider) rest(side wire.Side) wire.Rest {
@@ -82,7 +80,7 @@ func (p *Provider) rest(side wire.Side) wire.Rest {
 	return r
 }
 
-// resource is where a model stands: tuned ones are named with their place.
+// resource returns the path of a model. Tuned models are named with their collection.
 func (p *Provider) resource(name string) string {
 	if !strings.Contains(name, "/") {
 		name = "models/" + name
@@ -94,8 +92,7 @@ func (p *Provider) resource(name string) string {
 	return p.base + "/" + strings.Join(parts, "/")
 }
 
-// Models lists what the key may converse with, by name; so it is also the check of
-// a key.
+// Models lists the conversational models that the key may use, by name. It also serves to check a key.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.keyless() {
@@ -123,7 +120,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 			return nil, failed
 		}
 		for _, m := range page.Models {
-			// Embeddings and the like cannot be talked to. A gateway may not say.
+			// Embedding models and the like cannot converse. A gateway may not report methods.
 			if m.Methods == nil || slices.Contains(m.Methods, "generateContent") {
 				names = append(names, strings.TrimPrefix(m.Name, "models/"))
 			}

@@ -12,8 +12,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Prepare puts the body together from the remembered bytes of head and messages.
-// There are no cache marks here: the vendor caches prefixes by itself.
+// Prepare assembles the body from the cached bytes of head and messages. There are
+// no cache marks here: the vendor caches prefixes by itself.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
 	if r.Prefill != "" {
@@ -45,7 +45,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Dropped: dropped}, nil
 }
 
-// encodeAll gives the messages that have something to say, and the bytes they need.
+// encodeAll returns the messages that are not empty, and their total size in bytes.
 func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
 	enc := encoder{form: provider, blob: r.Blob, blind: blind, signed: catalog.TraitsOf(provider, r.Model).SignedCalls}
 	if blind {
@@ -69,19 +69,19 @@ func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
 	return wires, size, nil
 }
 
-// joiner puts contents one after the other. Results of one batch share a content,
-// and so do answers with nothing between them: the vendor refuses a call that does
-// not stand right behind a user's turn, and results that are parted.
+// joiner concatenates contents. Results of one batch share a content, and so do
+// answers with nothing between them: the vendor rejects a call that does not directly
+// follow a user's turn, and results that are separated.
 type joiner struct {
 	body []byte
-	open bool // the last content still takes parts
+	open bool // the last content still accepts parts
 	any  bool
-	late [][]byte // what came beside results
+	late [][]byte // what came with results
 }
 
 func appendContents(body []byte, wires []model.Wire) []byte {
 	j := joiner{body: body}
-	results := false // whose parts the open content takes
+	results := false // whose parts the open content accepts
 	for _, w := range wires {
 		switch {
 		case isResult(w.Bytes):
@@ -111,7 +111,7 @@ func appendContents(body []byte, wires []model.Wire) []byte {
 	return j.body
 }
 
-// add puts parts into the open content, or opens one.
+// add adds parts to the open content, or opens one.
 func (j *joiner) add(begin string, parts []byte) {
 	if j.open {
 		j.body = append(append(j.body, ','), parts...)
@@ -124,7 +124,7 @@ func (j *joiner) add(begin string, parts []byte) {
 	j.body = append(append(j.body, begin...), parts...)
 }
 
-// close ends the open content and lets follow what waited for it.
+// close ends the open content and adds what waited for that.
 func (j *joiner) close() {
 	if !j.open {
 		return
@@ -145,8 +145,7 @@ func (j *joiner) whole(content []byte) {
 	j.body = append(j.body, content...)
 }
 
-// appendSettings writes the numbers with commas between them; what the model would
-// refuse is left out.
+// appendSettings writes the settings, separated by commas. It omits what the model would reject.
 func appendSettings(body []byte, s chat.Settings, name string, entry catalog.Entry, known bool) []byte {
 	begin := len(body)
 	limit := s.MaxTokens
@@ -168,13 +167,13 @@ func appendSettings(body []byte, s chat.Settings, name string, entry catalog.Ent
 	}
 	body = appendThinking(body, s.ThinkingBudget, limit, name, entry, known)
 	if len(body) > begin {
-		body = append(body[:begin], body[begin+1:]...) // the first comma
+		body = append(body[:begin], body[begin+1:]...) // remove the first comma
 	}
 	return body
 }
 
-// appendThinking asks for thoughts where there are any: a model that thinks without
-// showing it would be silent for minutes.
+// appendThinking requests thoughts from models that have them: a model that
+// thinks without showing it would be silent for minutes.
 func appendThinking(body []byte, budget, limit int, name string, entry catalog.Entry, known bool) []byte {
 	if known && !entry.Thinking {
 		return body
@@ -187,7 +186,7 @@ func appendThinking(body []byte, budget, limit int, name string, entry catalog.E
 	switch {
 	case budget <= 0:
 	case traits.Reasoning == catalog.ReasonByLevel:
-		// There are more levels, but these two every model knows.
+		// There are more levels, but every model knows these two.
 		level := "low"
 		if budget > 4_096 {
 			level = "high"
@@ -202,15 +201,14 @@ func appendThinking(body []byte, budget, limit int, name string, entry catalog.E
 	return append(body, '}')
 }
 
-// declaration is a tool as the vendor takes it.
+// declaration is a tool in the vendor's form.
 type declaration struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	Parameters  json.RawMessage `json:"parametersJsonSchema"`
 }
 
-// encodeHead writes system prompt and tools as fields of the body, each with a comma
-// in front.
+// encodeHead writes system prompt and tools as fields of the body, each preceded by a comma.
 func encodeHead(h *model.Head) ([]byte, error) {
 	var out []byte
 	var err error

@@ -17,7 +17,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// chunk is one event of the stream, as far as we look at it.
+// chunk is one event of the stream, with the fields that are used.
 type chunk struct {
 	Candidates []struct {
 		Index   int `json:"index"`
@@ -55,14 +55,14 @@ type usage struct {
 	Cached     int `json:"cachedContentTokenCount"`
 }
 
-// ours counts the way we do: Input without what was cached, Output with thoughts.
+// ours converts the counts to ours: Input excludes what was cached, Output includes thoughts.
 func (u *usage) ours() chat.Usage {
 	out := chat.Usage{Output: max(u.Candidates, 0) + max(u.Thoughts, 0), CacheRead: max(u.Cached, 0)}
 	out.Input = max(u.Prompt-out.CacheRead, 0) + max(u.ToolPrompt, 0)
 	return out
 }
 
-// thinkTime is how long a model that thinks may be silent before its first byte.
+// thinkTime is how long a thinking model may be silent before its first byte.
 const thinkTime = 5 * time.Minute
 
 func (p *Provider) firstByte(name string) time.Duration {
@@ -99,23 +99,22 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 type answer struct {
 	side  wire.Side
 	yield func(model.Chunk, error) bool
-	body  []byte // of the request, to name calls by
+	body  []byte // of the request, to derive call names from
 
 	blocks  chat.Blocks
 	growing strings.Builder // the text of the last block, while that is text or thoughts
 	ids     map[string]bool
 	finish  string
-	message string // what the vendor says about the finish
+	message string // the vendor's message about the finish
 	usage   chat.Usage
 	id      string
 }
 
-// maxStray bounds what is kept of lines that are no events.
+// maxStray limits how much is kept of lines that are no events.
 const maxStray = 64 << 10
 
-// read takes events until the stream ends: there is no other mark of the end. The
-// answer is whole when a reason to finish came. An error may come as an event, or
-// bare between them.
+// read takes events until the stream ends; nothing else marks the end. The answer is complete if a
+// finish reason came. An error may come as an event, or bare between events.
 func (a *answer) read(call *wire.Call, body io.Reader) {
 	lines := wire.Lines(body)
 	var data, stray []byte
@@ -137,7 +136,7 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 		}
 	}
 	broken := call.Cause(lines.Err())
-	if broken == nil && !a.event(call, data) { // a last one without an empty line
+	if broken == nil && !a.event(call, data) { // a last event without an empty line
 		return
 	}
 	s, _, failed := readStatus(stray)
@@ -153,15 +152,14 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 	}
 }
 
-// isField reports whether a line is a comment or a field of an event that says
-// nothing to us.
+// isField reports whether a line is a comment or an event field that we do not use.
 func isField(line []byte) bool {
 	return slices.ContainsFunc([]string{":", "event:", "id:", "retry:"}, func(name string) bool {
 		return bytes.HasPrefix(line, []byte(name))
 	})
 }
 
-// event works one event in; false: it was the last, or nobody listens any more.
+// event handles one event. It returns false if it was the last or nobody listens any more.
 func (a *answer) event(call *wire.Call, data []byte) bool {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return true
@@ -187,7 +185,7 @@ func (a *answer) event(call *wire.Call, data []byte) bool {
 	return a.take(c)
 }
 
-// blocked is a prompt that the vendor does not answer at all.
+// blocked returns the error for a prompt that the vendor refuses to answer.
 func (a *answer) blocked(reason, message string) *model.Error {
 	e := a.side.Bad("the prompt was blocked (%s) %s", reason, message)
 	e.Kind = model.Refused
@@ -270,11 +268,11 @@ func (a *answer) last() chat.Block {
 	return a.blocks[len(a.blocks)-1]
 }
 
-// settle ends the text that grew: the next one is another block's.
+// settle ends the growing text: the next text belongs to another block.
 func (a *answer) settle() { a.growing = strings.Builder{} }
 
-// sign keeps a signature with the text before it. Without one it is a text of its
-// own, empty, which is how the vendor sends it too.
+// sign stores a signature with the text before it. If there is none, it adds
+// an empty text, which is how the vendor sends it too.
 func (a *answer) sign(signature string) {
 	text, ok := a.last().(chat.Text)
 	if !ok || text.Signature != "" {
@@ -286,7 +284,7 @@ func (a *answer) sign(signature string) {
 	a.settle()
 }
 
-// call takes a call, which always comes whole.
+// call handles a call, which always comes complete.
 func (a *answer) call(p part) bool {
 	f := p.FunctionCall
 	use := chat.ToolUse{ID: f.ID, Name: f.Name, Signature: p.ThoughtSignature}
@@ -296,7 +294,7 @@ func (a *answer) call(p part) bool {
 	a.ids[use.ID] = true
 	var args bytes.Buffer
 	if len(f.Args) > 0 && string(f.Args) != "null" {
-		_ = json.Compact(&args, f.Args) // it was read as JSON already
+		_ = json.Compact(&args, f.Args) // it was already parsed as JSON
 	}
 	if !a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) {
 		return false
@@ -310,11 +308,11 @@ func (a *answer) call(p part) bool {
 	return a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(use.Args)}, nil)
 }
 
-// end says how the answer ended.
+// end handles the end of the answer.
 func (a *answer) end() {
 	switch a.finish {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE", "TOO_MANY_TOOL_CALLS":
-		// The model's slip, and nothing came of it. Asked again it does better.
+		// A slip of the model without any effect. A second attempt usually works.
 		a.yield(nil, a.side.Garbled("the model wrote a call that could not be read (%s) %s", a.finish, a.message))
 		return
 	}

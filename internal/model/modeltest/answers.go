@@ -63,7 +63,7 @@ func answers(t *testing.T, m Maker) {
 		for range 8 {
 			b.ask(t.Context(), b.request())
 		}
-		// One, on a machine that keeps up with the short wait for an answer's end.
+		// One, if the machine is fast enough for the short wait for an answer's end.
 		if n := dials.Load(); n > 3 {
 			t.Errorf("%d connections for eight calls", n)
 		}
@@ -203,7 +203,7 @@ func usage(t *testing.T, m Maker) {
 		want.CacheWrite = 44
 	}
 	b.sim.Push(llmsim.Turn{Text: "x", Usage: &llmsim.Usage{Input: want.Input, Output: want.Output, CacheRead: want.CacheRead, CacheWrite: want.CacheWrite}})
-	if m.NoCacheReads { // all of it is input then
+	if m.NoCacheReads { // then all of it is input
 		want = chat.Usage{Input: want.Input + want.CacheRead, Output: want.Output}
 	}
 	if out := b.must(b.request()); out.done.Usage != want {

@@ -140,8 +140,8 @@ func streams(t *testing.T, m Maker) {
 			t.Errorf("%s: got %+v, done %+v", c.name, out.err, out.done)
 		}
 	}
-	// An event that cannot be read is reported, and the answer goes on; where events are framed
-	// in binary, nothing behind a broken one can be read.
+	// An unreadable event is reported, and the answer continues. With binary
+	// framing, nothing after a broken frame can be read.
 	b.sim.Push(said.With(llmsim.Malformed, 4))
 	out := b.ask(t.Context(), b.request())
 	framed := m.API == llmsim.Bedrock || m.API == llmsim.Converse
@@ -238,8 +238,8 @@ func cancelled(t *testing.T, m Maker) {
 
 func silence(t *testing.T, m Maker) {
 	stalled := llmsim.Text("one two three").With(llmsim.Stall, 2)
-	// The silence must be long enough for a slow machine to begin, and is cut by the
-	// deadline under test, not by a clock of ours.
+	// The silence must be long enough for a slow machine to begin, and is ended
+	// by the deadline under test, not by a clock of ours.
 	b := setup(t, m, func(c *Config) { c.Idle = 300 * time.Millisecond })
 	b.sim.Push(stalled)
 	out := b.ask(t.Context(), b.request())
@@ -248,7 +248,7 @@ func silence(t *testing.T, m Maker) {
 	}
 	b.gone()
 
-	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts by its backlog, never answers
+	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections in its backlog but never answers
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,9 @@ import (
 	"chorus/internal/model"
 )
 
-// Golden holds whole requests against testdata/NAME.golden.json (below
-// Maker.Golden, where a package has several), so that a change
-// of what goes over the wire is seen where it is reviewed; update writes the files.
-// The simulator takes every one of them too.
+// Golden compares whole requests with testdata/NAME.golden.json (below Maker.Golden, if a
+// package has several), so that a change of what is sent shows up in review. update
+// writes the files. The simulator accepts all of them too.
 func Golden(t *testing.T, m Maker, update bool) {
 	t.Helper()
 	for name, r := range goldenRequests(t, m) {

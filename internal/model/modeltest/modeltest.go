@@ -1,6 +1,6 @@
-// Package modeltest is the suite that every provider passes: answers of all
-// shapes, failures of all kinds, and the promises about bytes, each through the
-// model simulator over a real connection. A new provider starts by calling Run.
+// Package modeltest is the suite that every provider passes: answers of all shapes, failures
+// of all kinds, and the promises about bytes, each through the model simulator over a real
+// connection. Call Run first when you write a new provider.
 package modeltest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-// Key is the key that the simulator accepts, and that must never be seen again.
+// Key is the key that the simulator accepts. It must never appear anywhere else.
 const Key = "test-key-0123456789"
 
-// Config is what a provider under test is made with.
+// Config is what a provider under test is created with.
 type Config struct {
 	BaseURL         string
 	Key             string
@@ -35,43 +35,42 @@ type Provider interface {
 	Models(context.Context) ([]string, error)
 }
 
-// Maker makes providers, and says what their wire cannot carry.
+// Maker creates providers, and says what their wire format cannot carry.
 type Maker struct {
-	Name  string     // as it stands in errors
-	API   llmsim.API // the wire format it speaks
+	Name  string     // as it appears in errors
+	API   llmsim.API // the wire format it uses
 	Model string     // the model to ask
 	New   func(Config) Provider
 
-	Prefill      bool   // Model takes a prefill
+	Prefill      bool   // Model accepts a prefill
 	NoPrefill    string // a model that does not
 	Signatures   bool   // reasoning has signatures and may come redacted
 	StopSequence bool   // it says which stops were stop sequences
-	CacheWrites  bool   // it counts what is written to the cache, and takes marks
+	CacheWrites  bool   // it counts what is written to the cache, and accepts marks
 	NoToolMarks  bool   // the mark behind the system prompt covers the tools
 	NoStops      bool   // stop sequences cannot be sent
-	Text         bool   // a base model: one text that it goes on with, and nothing else
+	Text         bool   // a base model: it continues one text, and nothing else
 	WholeCalls   bool   // a call comes whole or not at all: its arguments are never cut
-	NoCacheReads bool   // it does not say what was read from the cache
-	NoRefusals   bool   // it has no way to say that it refuses
-	PlainErrors  bool   // an error in the stream is a sentence: only its words tell the kind
+	NoCacheReads bool   // it does not report what was read from the cache
+	NoRefusals   bool   // it cannot report a refusal
+	PlainErrors  bool   // an error in the stream is a sentence: only its words reveal the kind
 	// Golden is the folder of its golden files below testdata; "": testdata itself.
 	Golden string
 	// SentBack is how the simulator shows reasoning that was sent back; nil: as
 	// Anthropic does, "text|signature" or "redacted|data".
 	SentBack func(chat.Thinking) string
-	// Mark is a cache mark as it stands in a body, with the comma before it; "":
-	// Anthropic's.
+	// Mark is a cache mark as it appears in a body, with the preceding comma; "": Anthropic's.
 	Mark     string
 	NoCache  bool // it caches nothing for this model
-	WrongKey int  // the status that a wrong key is answered with; 0: 401
+	WrongKey int  // the status for a wrong key; 0: 401
 }
 
-// mark is how a cache mark is written.
+// mark returns how a cache mark is written.
 func (m Maker) mark() []byte {
 	return []byte(cmp.Or(m.Mark, `,"cache_control":{"type":"ephemeral"}`))
 }
 
-// sentBack is how reasoning shows when it comes back.
+// sentBack returns how reasoning looks when it comes back.
 func (m Maker) sentBack(th chat.Thinking) string {
 	switch {
 	case m.SentBack != nil:
@@ -83,7 +82,7 @@ func (m Maker) sentBack(th chat.Thinking) string {
 	}
 }
 
-// head is h as far as the wire can carry it.
+// head returns h as far as the wire format can carry it.
 func (m Maker) head(h *model.Head) *model.Head {
 	if h == nil || !m.Text {
 		return h
@@ -91,7 +90,7 @@ func (m Maker) head(h *model.Head) *model.Head {
 	return &model.Head{System: h.System}
 }
 
-// conversation is Conversation as far as the wire can carry it.
+// conversation is Conversation as far as the wire format can carry it.
 func (m Maker) conversation(t testing.TB, n int) []*model.Message {
 	t.Helper()
 	all := Conversation(t, n)
@@ -120,7 +119,7 @@ func Run(t *testing.T, m Maker) {
 	}
 }
 
-// bench is one provider with a simulator of its own.
+// bench is one provider with its own simulator.
 type bench struct {
 	t    *testing.T
 	m    Maker
@@ -129,7 +128,7 @@ type bench struct {
 	blob map[string][]byte
 }
 
-// setup starts a simulator and makes a provider for it; change may alter the config.
+// setup starts a simulator and creates a provider for it. change may alter the config.
 func setup(t *testing.T, m Maker, change ...func(*Config)) *bench {
 	t.Helper()
 	sim, url := llmsim.Launch(t, llmsim.Options{Keys: []string{Key}})
@@ -142,7 +141,7 @@ func setup(t *testing.T, m Maker, change ...func(*Config)) *bench {
 	return &bench{t: t, m: m, sim: sim, p: m.New(cfg), blob: map[string][]byte{}}
 }
 
-// Message makes a message or fails the test.
+// Message returns a message or fails the test.
 func Message(t testing.TB, role model.Role, blocks ...chat.Block) *model.Message {
 	t.Helper()
 	msg, err := model.NewMessage(role, chat.Participant{ID: "p", Name: "ada"}, blocks)
@@ -167,7 +166,7 @@ func (b *bench) request(messages ...*model.Message) model.Request {
 	}
 }
 
-// outcome is everything a stream gave.
+// outcome is everything that a stream yielded.
 type outcome struct {
 	text, thinking string
 	args           map[string]string // by call id
@@ -186,8 +185,8 @@ func (b *bench) prepare(r model.Request) model.Prepared {
 	return prep
 }
 
-// ask sends a request and checks what holds for every stream: it ends once, with
-// Done or an *Error, and the pieces are the whole.
+// ask sends a request and checks what holds for every stream: it ends once,
+// with Done or an *Error, and the pieces make up the whole.
 func (b *bench) ask(ctx context.Context, r model.Request) outcome {
 	b.t.Helper()
 	return b.send(ctx, b.prepare(r))
@@ -274,7 +273,7 @@ func (b *bench) checkWhole(out outcome) {
 	}
 }
 
-// must is ask for an answer that has to come.
+// must is ask for an answer that has to succeed.
 func (b *bench) must(r model.Request) outcome {
 	b.t.Helper()
 	out := b.ask(context.Background(), r)
@@ -284,7 +283,7 @@ func (b *bench) must(r model.Request) outcome {
 	return out
 }
 
-// last is the newest request the simulator saw.
+// last returns the newest request that the simulator saw.
 func (b *bench) last() llmsim.Request {
 	b.t.Helper()
 	all := b.sim.Requests()

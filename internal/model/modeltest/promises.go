@@ -12,7 +12,7 @@ import (
 	"chorus/internal/model"
 )
 
-// Conversation makes a history of n messages: prompts, calls, results, answers.
+// Conversation returns a history of n messages: prompts, calls, results, answers.
 func Conversation(t testing.TB, n int) []*model.Message {
 	t.Helper()
 	var out []*model.Message
@@ -100,8 +100,8 @@ func promises(t *testing.T, m Maker) {
 	})
 }
 
-// messagesOf is the list of messages in a body, without its end and without marks:
-// by whichever name the format has for it.
+// messagesOf returns the list of messages in a body, by whichever name the
+// format uses, without its end and without marks.
 func messagesOf(t *testing.T, m Maker, body []byte) []byte {
 	t.Helper()
 	var b struct {
@@ -121,8 +121,7 @@ func messagesOf(t *testing.T, m Maker, body []byte) []byte {
 	return bytes.TrimSuffix(bare, []byte("]"))
 }
 
-// BenchmarkPrepare measures putting a request together, n messages long, when all
-// but the newest were sent before.
+// BenchmarkPrepare measures assembling a request of n messages when all but the newest were sent before.
 func BenchmarkPrepare(b *testing.B, m Maker, n int) {
 	p := m.New(Config{Key: Key, BaseURL: "http://127.0.0.1:1"})
 	all := m.conversation(b, n)

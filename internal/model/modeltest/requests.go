@@ -12,7 +12,7 @@ import (
 	"chorus/internal/sim/llmsim"
 )
 
-// requests checks what is sent; the simulator refuses what the real one would.
+// requests checks what is sent; the simulator rejects what the real server would.
 func requests(t *testing.T, m Maker) {
 	t.Run("head and settings", func(t *testing.T) {
 		t.Parallel()
@@ -132,8 +132,8 @@ func oddHistories(t *testing.T, m Maker) {
 	if !strings.Contains(all, "@attachments/r.pdf") || !strings.Contains(all, "two in a row") || results != 2 {
 		t.Errorf("sent %+v", got.Messages)
 	}
-	// An answer that was cut while it thought, and calls made without thinking that
-	// are gone on with by a model that shall think.
+	// An answer that was cut while it thought, and calls made without
+	// thinking that a thinking model continues.
 	r := b.request(
 		Message(t, model.User, chat.Text{Text: "hello"}),
 		Message(t, model.Assistant, chat.Thinking{Text: "hm", Signature: "s"}),
@@ -145,7 +145,7 @@ func oddHistories(t *testing.T, m Maker) {
 	)
 	r.Settings.ThinkingBudget = 2000
 	b.must(r)
-	// Text that came with results is not lost, and does not part them.
+	// Text that came with results is neither lost nor placed between them.
 	b.must(b.request(
 		Message(t, model.User, chat.Text{Text: "hello"}),
 		Message(t, model.Assistant, chat.ToolUse{ID: "c-1", Name: "a"}, chat.ToolUse{ID: "c-2", Name: "b"}),
@@ -207,8 +207,8 @@ func testImages(t *testing.T, m Maker) {
 	}
 }
 
-// lostPictures: the bytes of a picture are gone for good, which must not end every later
-// request of its thread.
+// testLostImages checks that a picture whose bytes are lost does not
+// make every later request of its thread fail.
 func testLostImages(t *testing.T, b *bench) {
 	lost := chat.Image{Blob: "lost", MediaType: "image/png", Name: "lost.png"}
 	r := b.request(
@@ -249,7 +249,7 @@ func prefill(t *testing.T, m Maker) {
 	for prefill, want := range map[string]string{"ada:": "ada:", "ada: ": "ada:", "ada:\n\n": "ada:", " \n": ""} {
 		r := b.request()
 		r.Prefill = prefill
-		r.Settings.ThinkingBudget = 2000 // not both; the prefill counts, and that is said
+		r.Settings.ThinkingBudget = 2000 // not both; the prefill wins, and that is reported
 		if dropped := strings.Join(b.prepare(r).Dropped, "; "); want != "" && !strings.HasPrefix(dropped, "thinkingBudget: ") {
 			t.Errorf("prefill %q: dropped %q", prefill, dropped)
 		}
@@ -261,7 +261,7 @@ func prefill(t *testing.T, m Maker) {
 		}
 		answer := " \n\nwell met"
 		if prefill == "ada: " {
-			answer = "\n\nwell met" // the space is the prefill's
+			answer = "\n\nwell met" // the space belongs to the prefill
 		}
 		if out.text != answer {
 			t.Errorf("after %q: %q, want %q", prefill, out.text, answer)

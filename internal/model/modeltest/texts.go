@@ -8,8 +8,8 @@ import (
 	"chorus/internal/model"
 )
 
-// oneText checks that a base model is sent the messages as one text, with nothing
-// in between and nothing taken off.
+// oneText checks that a base model is sent the messages as one text,
+// with nothing in between and nothing removed.
 func oneText(t *testing.T, m Maker) {
 	b := setup(t, m)
 	for _, prefill := range []string{"", "eve:", "eve: ", "\n\n"} {
@@ -26,7 +26,7 @@ func oneText(t *testing.T, m Maker) {
 	}
 }
 
-// onlyText checks that a base model refuses everything else, and says what to do.
+// onlyText checks that a base model rejects everything else and says what to do.
 func onlyText(t *testing.T, m Maker) {
 	b := setup(t, m)
 	b.blob["h1"] = []byte("\x89PNG fake picture")

@@ -12,8 +12,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// The messages, with their fields in the order in which they are sent: it must not
-// change, since the server keeps what it has read byte for byte.
+// The messages. Their fields are in the order in which they are sent, which must
+// not change because the server's cache compares bytes.
 type (
 	toolMessage struct {
 		Role     string `json:"role"`
@@ -41,10 +41,9 @@ type encoder struct {
 // isResult reports whether a message's bytes begin with a tool result.
 func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"role":"tool",`)) }
 
-// message writes one message as one or more of Ollama's: results each on its own,
-// then whatever else it holds. No bytes at all when there is nothing in it. MarkAt
-// is not a cache mark here but where what came beside results begins: it waits
-// until after the last of them, as the models' templates expect.
+// message writes one message as one or more of Ollama's: each result separately, then everything else. An
+// empty message yields no bytes. MarkAt is not a cache mark here but the start of what came with results,
+// which waits until after the last of them, as the models' templates expect.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	if m.Role == model.Assistant {
 		out, err := assistant(m.Blocks)
@@ -58,7 +57,7 @@ func shows(img chat.Image) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/webp"}, img.MediaType)
 }
 
-// result is what is sent for one result, and the pictures in it.
+// result returns what is sent for one result, and its pictures.
 func result(r chat.ToolResult) (any, chat.Blocks, string) {
 	said, images := wire.ResultText(r.Blocks, shows)
 	if r.Failed && !strings.HasPrefix(strings.ToLower(said), "error") {
@@ -67,8 +66,8 @@ func result(r chat.ToolResult) (any, chat.Blocks, string) {
 	return toolMessage{"tool", r.Name, r.Call, said}, images, cmp.Or(r.Name, "a tool")
 }
 
-// user adds what a person said, if it is anything, to a list of messages; pictures
-// stand beside the text, not in it.
+// user adds what a person said, if anything, to a list of messages.
+// Pictures are sent beside the text, not in it.
 func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 	var text, images []string
 	for _, block := range blocks {
@@ -103,7 +102,7 @@ func (e encoder) user(list []byte, blocks chat.Blocks) ([]byte, error) {
 	return wire.AppendNext(list, userMessage{"user", strings.Join(text, "\n\n"), images})
 }
 
-// assistant writes an answer back: text and calls. Reasoning stays here: the
+// assistant writes an answer back: text and calls. Reasoning is not sent: the
 // templates drop it, and it would only fill the window.
 func assistant(blocks chat.Blocks) ([]byte, error) {
 	out := assistantMessage{Role: "assistant"}

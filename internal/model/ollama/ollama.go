@@ -1,7 +1,6 @@
-// Package ollama answers through Ollama's own API, so that local models need
-// neither key nor network. It promises that what was sent once is sent again
-// unchanged, that the whole conversation fits the window the server is told of
-// instead of being cut without a word, and that it never retries by itself.
+// Package ollama answers through Ollama's own API, so that local models need neither key nor network. It
+// promises that what was sent once is sent again unchanged, that the server is told of a window that fits the
+// whole conversation instead of silently cutting it, and that it never retries by itself.
 package ollama
 
 import (
@@ -20,22 +19,21 @@ import (
 
 const provider = "ollama"
 
-// Options are what a provider is made with.
+// Options are what a provider is created with.
 type Options struct {
-	// Host is where Ollama listens, in any form that OLLAMA_HOST may have; "": here.
+	// Host is where Ollama listens, in any form that OLLAMA_HOST may have; "": this machine.
 	Host string
-	// APIKey is for a hosted server or one behind a gate; "": none is sent.
+	// APIKey is for a hosted server or one that requires authentication; "": none is sent.
 	APIKey string
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 seconds and ten minutes.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time
+	// until it begins. Zero means 90 seconds and ten minutes.
 	IdleTimeout, FirstByteTimeout time.Duration
 }
 
-// loadTime is how long an answer may take to begin: the server itself allows five
-// minutes for reading a model from disk, and a long prompt without a graphics card
-// takes as long again.
+// loadTime is how long an answer may take to begin: the server itself allows five minutes for loading a
+// model from disk, and a long prompt without a graphics card takes as long again.
 const loadTime = 10 * time.Minute
 
 // Provider is a model.Model for every model that was pulled.
@@ -47,8 +45,8 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It does not look at the environment and does not fail: a
-// wrong address shows in the first call.
+// New returns a provider. It does not read the environment and does not
+// fail: a wrong address shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	if opts.FirstByteTimeout <= 0 {
@@ -57,8 +55,8 @@ func New(opts Options) *Provider {
 	return &Provider{opts: opts, base: Host(opts.Host), http: cmp.Or(opts.HTTPClient, wire.Client())}
 }
 
-// Host is the address that OLLAMA_HOST means, without a slash at its end: scheme,
-// port and even the host may be left out. What is no address gives the default.
+// Host returns the address that OLLAMA_HOST means, without a trailing slash. Scheme, port and
+// even the host may be omitted. An invalid address gives the default.
 func Host(s string) string {
 	s = strings.TrimSpace(strings.Trim(strings.TrimSpace(s), `"'`))
 	scheme, rest, ok := strings.Cut(s, "://")
@@ -82,7 +80,7 @@ func Host(s string) string {
 		port = given
 	}
 	switch host {
-	case "", "0.0.0.0", "::": // where a server listens, not where one calls
+	case "", "0.0.0.0", "::": // addresses to listen on, not to call
 		host = "127.0.0.1"
 	}
 	out := scheme + "://" + net.JoinHostPort(host, port)
@@ -103,7 +101,7 @@ func validPort(s string) bool {
 	return n > 0 && n <= 65535
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
@@ -138,7 +136,7 @@ func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// refused reads an HTTP error. A model that is not there can be had.
+// refused reads an HTTP error. For a missing model it says how to get it.
 func refused(side wire.Side) func(int, http.Header, []byte) *model.Error {
 	return func(code int, header http.Header, body []byte) *model.Error {
 		e := side.Status(code, header, body)
@@ -149,7 +147,7 @@ func refused(side wire.Side) func(int, http.Header, []byte) *model.Error {
 	}
 }
 
-// refine knows what Ollama says in words of its own.
+// refine recognises errors that Ollama words in its own way.
 func refine(e *model.Error) *model.Error {
 	text := strings.ToLower(e.Message)
 	for _, words := range []string{"exceeds the context length", "exceeds the available context", "exceed context"} {
@@ -160,7 +158,7 @@ func refine(e *model.Error) *model.Error {
 	return e
 }
 
-// absent says what to do when nobody listens.
+// absent says what to do if no server listens.
 func (p *Provider) absent(e *model.Error) *model.Error {
 	if op, ok := errors.AsType[*net.OpError](e.Err); ok && op.Op == "dial" {
 		e.Message += "; is Ollama running at " + p.base + "? start it with: ollama serve"

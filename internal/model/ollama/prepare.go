@@ -11,8 +11,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Prepare puts the body together from the remembered bytes of head and messages.
-// There are no cache marks here: the server keeps the last prompt by itself.
+// Prepare assembles the body from the cached bytes of head and messages. There are no
+// cache marks here: the server keeps the last prompt by itself.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
 	wires, size, err := encodeAll(r)
@@ -52,7 +52,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
-// encodeAll gives the messages that have something to say, and the bytes they need.
+// encodeAll returns the messages that are not empty, and their total size in bytes.
 func encodeAll(r model.Request) ([]model.Wire, int, error) {
 	enc := encoder{blob: r.Blob}
 	wires := make([]model.Wire, 0, len(r.Messages))
@@ -70,8 +70,7 @@ func encodeAll(r model.Request) ([]model.Wire, int, error) {
 	return wires, size, nil
 }
 
-// appendMessages joins the messages; what stands behind MarkAt waits for the last
-// result of its batch.
+// appendMessages joins the messages. What follows MarkAt waits for the last result of its batch.
 func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
 	var late [][]byte
 	add := func(b []byte) {
@@ -102,13 +101,14 @@ func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
 	return body
 }
 
-// appendThinking asks for reasoning: with a yes, or with a level where the model wants one. An answer that is begun for it cannot think first.
+// appendThinking requests reasoning: with true, or with a level if the model
+// wants one. A prefilled answer cannot think first.
 func appendThinking(body []byte, budget int, name string, begun bool) []byte {
 	switch {
 	case begun:
 		return append(body, `,"think":false`...)
 	case budget <= 0:
-		return body // as the model is made
+		return body // the model's default
 	case catalog.TraitsOf(provider, name).Reasoning != catalog.ReasonByLevel:
 		return append(body, `,"think":true`...)
 	case budget <= 4_096:
@@ -120,9 +120,8 @@ func appendThinking(body []byte, budget int, name string, begun bool) []byte {
 	}
 }
 
-// appendOptions writes the numbers. The window is always among them: left out, the
-// server takes a small one and cuts what does not fit without a word; changed from
-// call to call, it loads the model again.
+// appendOptions writes the options. The window is always among them: without it the server uses a small one
+// and silently cuts what does not fit; if it changes from call to call, the server loads the model again.
 func appendOptions(body []byte, s chat.Settings, name string) []byte {
 	window := s.ContextWindow
 	if window <= 0 {

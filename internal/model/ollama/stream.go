@@ -13,7 +13,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// line is one line of the stream, as far as we look at it.
+// line is one line of the stream, with the fields that are used.
 type line struct {
 	CreatedAt string `json:"created_at"`
 	Message   struct {
@@ -55,18 +55,18 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// piece is a block in the making.
+// piece is an unfinished block.
 type piece struct {
 	text     strings.Builder
 	thinking bool
-	use      *chat.ToolUse // a call, which always comes whole
+	use      *chat.ToolUse // a call, which always comes complete
 }
 
 // answer collects the blocks of one answer and passes their pieces on.
 type answer struct {
 	side  wire.Side
 	yield func(model.Chunk, error) bool
-	body  []byte // of the request, to name calls by
+	body  []byte // of the request, to derive call names from
 	strip string
 	begun bool // by a prefill: it does not think first
 	tags  wire.ThinkTags
@@ -114,10 +114,10 @@ func (a *answer) read(call *wire.Call, body io.Reader) {
 	a.yield(nil, a.side.Garbled("the answer broke off before its end"))
 }
 
-// take works one line in; false: nobody listens any more.
+// take handles one line. It returns false if nobody listens any more.
 func (a *answer) take(l line) bool {
 	if a.id == "" {
-		a.id = l.CreatedAt // the only thing that tells one answer from another
+		a.id = l.CreatedAt // the only field that distinguishes answers
 	}
 	thinking, said := "", a.stripped(l.Message.Content)
 	if !a.begun {
@@ -134,7 +134,7 @@ func (a *answer) take(l line) bool {
 	return true
 }
 
-// stripped takes off the beginning what the prefill had at its end.
+// stripped removes from the beginning what the prefill had at its end.
 func (a *answer) stripped(text string) string {
 	for a.strip != "" && text != "" {
 		if text[0] != a.strip[0] {
@@ -164,7 +164,7 @@ func (a *answer) grow(thinking bool, s string) bool {
 
 func (a *answer) call(c toolCall) bool {
 	use := &chat.ToolUse{ID: c.ID, Name: c.Function.Name, Args: json.RawMessage("{}")}
-	if use.ID == "" || a.ids[use.ID] { // older versions give none
+	if use.ID == "" || a.ids[use.ID] { // older versions send none
 		use.ID = wire.CallID(a.body, len(a.ids)+1)
 	}
 	a.ids[use.ID] = true
@@ -177,7 +177,7 @@ func (a *answer) call(c toolCall) bool {
 		a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(use.Args)}, nil)
 }
 
-// done is the whole answer. What the server read from its cache it does not say.
+// done returns the complete answer. The server does not report what it read from its cache.
 func (a *answer) done(l line) model.Done {
 	d := model.Done{ID: a.id, Usage: chat.Usage{Input: max(l.Prompt, 0), Output: max(l.Output, 0)}, Stop: chat.StopEnd}
 	for _, p := range a.pieces {
@@ -194,7 +194,7 @@ func (a *answer) done(l line) model.Done {
 	case l.DoneReason == "length":
 		d.Stop = chat.StopLength
 	case len(a.ids) > 0:
-		d.Stop = chat.StopTools // it says stop here too; load and unload are ends like any
+		d.Stop = chat.StopTools // it says stop here too; load and unload are normal ends
 	}
 	return d
 }

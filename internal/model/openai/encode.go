@@ -17,9 +17,8 @@ import (
 
 var errEmpty = errors.New("there is nothing to send: every message is empty")
 
-// The messages of Chat Completions, with their fields in the order in which they are
-// sent: it must not change, since a prompt cache knows them byte for byte. Content is a
-// string or a list of parts.
+// The messages of Chat Completions. Their fields are in the order in which they are sent, which must not
+// change because a prompt cache compares bytes. Content is a string or a list of parts.
 type (
 	plainMessage struct {
 		Role    string `json:"role"`
@@ -62,14 +61,14 @@ type (
 	}
 )
 
-// form is how Chat Completions is written for a server and a model.
+// form says how Chat Completions is written for a server and a model.
 type form struct {
 	router bool // reasoning goes back in OpenRouter's own field
 	parts  bool // text as a list of parts, each of which can carry a cache mark
 	blind  bool // the model sees no pictures
 }
 
-// name is what the messages remember their bytes by.
+// name is the key under which messages cache their bytes.
 func (f form) name() string {
 	name := provider
 	if f.router {
@@ -84,8 +83,8 @@ func (f form) name() string {
 	return name
 }
 
-// head writes the tools, with a comma in front, and the system message. A mark
-// behind the system prompt covers the tools too.
+// head writes the tools, preceded by a comma, and the system message. A
+// mark after the system prompt covers the tools too.
 func (f form) head(h *model.Head) (tools, system []byte, err error) {
 	if h == nil {
 		return nil, nil, nil
@@ -124,16 +123,15 @@ type encoder struct {
 // isResult reports whether a message's bytes begin with a tool result.
 func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"role":"tool",`)) }
 
-// written is a message in the vendor's form: what goes out at once, what waits for
-// the last result of the batch, and where in the first a cache mark may stand.
+// written is a message in the vendor's form: what is sent at once, what waits for the last
+// result of the batch, and where in the first a cache mark may be.
 type written struct {
 	now, late []byte
 	markAt    int
 }
 
-// message writes one message as one or more of the vendor's: results each on its
-// own, then whatever else it holds. No bytes at all when there is nothing in it.
-// MarkAt is not a cache mark here but where that begins which waits.
+// message writes one message as one or more of the vendor's: each result separately, then everything else. An
+// empty message yields no bytes. MarkAt is not a cache mark here but the start of what has to wait.
 func (e encoder) message(m *model.Message) (model.Wire, error) {
 	w, err := e.write(m)
 	if err != nil || len(w.late) == 0 {
@@ -142,7 +140,7 @@ func (e encoder) message(m *model.Message) (model.Wire, error) {
 	return model.Wire{Bytes: append(w.now, w.late...), MarkAt: len(w.now)}, nil
 }
 
-// mark says where the message's cache mark may stand, and nothing else.
+// mark returns only where the message's cache mark may be.
 func (e encoder) mark(m *model.Message) (model.Wire, error) {
 	w, err := e.write(m)
 	return model.Wire{MarkAt: w.markAt}, err
@@ -181,13 +179,13 @@ func (e encoder) write(m *model.Message) (written, error) {
 	if len(w.now) == 0 {
 		return written{now: said, markAt: markAt}, nil
 	}
-	if len(said) > 0 { // text behind results waits like their pictures
+	if len(said) > 0 { // text after results waits like their pictures
 		w.late = append(wire.Comma(w.late), said...)
 	}
 	return w, nil
 }
 
-// result writes a tool's result, and gives the pictures in it.
+// result writes a tool's result, and returns its pictures.
 func (e encoder) result(w *written, r chat.ToolResult) (chat.Blocks, error) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
@@ -203,7 +201,7 @@ func (e encoder) result(w *written, r chat.ToolResult) (chat.Blocks, error) {
 	return images, err
 }
 
-// failedText says that a tool failed: there is no other way to.
+// failedText says that a tool failed; there is no other way to.
 func failedText(text string, failed bool) string {
 	if failed && !strings.HasPrefix(strings.ToLower(text), "error") {
 		return "Error: " + text
@@ -214,8 +212,8 @@ func failedText(text string, failed bool) string {
 // shows reports whether the model can be shown a picture.
 func (f form) shows(img chat.Image) bool { return !f.blind && wire.Shown(img.MediaType) }
 
-// user writes what a person said: as a string where that is enough, because some
-// servers take nothing else. It also says where a cache mark may stand.
+// user writes what a person said, as a string if possible, because some servers
+// accept nothing else. It also returns where a cache mark may be.
 func (e encoder) user(blocks chat.Blocks) ([]byte, int, error) {
 	var text []string
 	images := false
@@ -268,7 +266,7 @@ func (e encoder) list(blocks chat.Blocks) ([]byte, int, error) {
 	return slices.Concat([]byte(start), parts, []byte("]}")), markAt, nil
 }
 
-// part is what is sent for a block; nil: nothing.
+// part returns what is sent for a block, or nil for nothing.
 func (e encoder) part(block chat.Block) (any, error) {
 	text := ""
 	switch b := block.(type) {
@@ -293,21 +291,20 @@ func (e encoder) part(block chat.Block) (any, error) {
 	return textPart{Type: "text", Text: text}, nil
 }
 
-// dataURL is a picture as an address that holds it, or the line that stands for it if it is
-// lost.
+// dataURL returns a picture as a data URL, or the line that replaces it if it is lost.
 func dataURL(img chat.Image, blob func(string) ([]byte, error)) (url, lost string, err error) {
 	data, lost, err := wire.EncodeImage(img, blob)
 	return "data:" + img.MediaType + ";base64," + data, lost, err
 }
 
-// The longest ids of calls that the two interfaces take.
+// The longest call ids that the two interfaces accept.
 const (
 	maxChatID      = 40
 	maxResponsesID = 64
 )
 
-// assistant writes an answer back: text and calls. Reasoning goes back to a router
-// only; Chat Completions does not take it.
+// assistant writes an answer back: text and calls. Reasoning only goes back
+// to a router; Chat Completions does not accept it.
 func (e encoder) assistant(blocks chat.Blocks) (w written, err error) {
 	message := assistantMessage{Role: "assistant"}
 	switch text := blocks.Text(); {

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/pattern"
 )
 
-// openaiOwn reports whether an address is OpenAI's, also one of its regions'.
+// openaiOwn reports whether an address is OpenAI's, including its regions.
 func openaiOwn(base string) bool {
 	if strings.TrimSpace(base) == "" {
 		return true
@@ -18,16 +18,16 @@ func openaiOwn(base string) bool {
 }
 
 var (
-	// chatModel is how the names begin of models that can be talked with.
+	// chatModel matches the names of models that can converse.
 	chatModel = pattern.Lazy(`^(gpt-|chatgpt-|codex-|o[0-9]+(-|$))`)
-	// dated is a name that is another one with a date.
+	// dated matches another model's name followed by a date.
 	dated = pattern.Lazy(`^(.+)-\d{4}-\d{2}-\d{2}$`)
-	// mute are parts of names of models for something else.
+	// mute are parts of names of models for other purposes.
 	mute = []string{"-realtime", "-tts", "-transcribe", "-audio", "-image", "-search", "-instruct", "-diarize"}
 )
 
-// talking keeps of OpenAI's list, which is sorted, the models for conversation, and
-// of one that is there with and without a date the one without.
+// talking filters OpenAI's sorted list to conversational models. If a model is
+// listed with and without a date, it keeps the one without.
 func talking(names []string) []string {
 	var out []string
 	for _, name := range names {

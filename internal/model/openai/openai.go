@@ -1,8 +1,7 @@
-// Package openai answers through OpenAI's two interfaces, Chat Completions and
-// Responses: OpenAI's own, OpenRouter's, or those of any server that speaks them. The
-// body of a request is ours, byte for byte, and package format takes the event stream
-// apart: the vendor's SDK is not needed. It promises that what was sent once is sent
-// again unchanged, and that it never retries by itself.
+// Package openai answers through OpenAI's two interfaces, Chat Completions and Responses, at OpenAI, at
+// OpenRouter, or at any server that supports them. We write the body of a request byte for byte, and
+// package format parses the event stream, so the vendor's SDK is not needed. It promises that what was sent
+// once is sent again unchanged, and that it never retries by itself.
 package openai
 
 import (
@@ -22,61 +21,59 @@ import (
 
 const provider = "openai"
 
-// API is which interface of a server is spoken.
+// API says which interface of a server is used.
 type API string
 
-// The interfaces. Auto is Responses for the models of the catalog that reason, since Chat
-// Completions does not let the newest of them reason and use tools, and Chat for all others.
-// A server at another address that has no Responses is asked through Chat from then on.
+// The interfaces. Auto is Responses for the models of the catalog that reason, because Chat
+// Completions does not let the newest of them reason and use tools, and Chat for all others. A server
+// at another address without Responses is asked through Chat from then on.
 //
-// Responses knows no stop sequences: none are sent, and whoever needs the answer cut
-// cuts it above. It keeps nothing (store is false): reasoning comes encrypted and
-// is sent back with the answers it belongs to. There is no prompt_cache_key, since the
-// server routes by the prompt's beginning anyway; one can be given as an extra field.
+// Responses has no stop sequences: none are sent, and a caller that needs the answer cut must cut it.
+// Nothing is stored on the server (store is false): reasoning comes encrypted and is sent back with
+// the answers it belongs to. There is no prompt_cache_key, because the server routes by the beginning
+// of the prompt anyway; it can be given as an extra field.
 const (
 	Auto      API = ""
 	Chat      API = "chat"
 	Responses API = "responses"
 )
 
-// Options are what a provider is made with.
+// Options are what a provider is created with.
 type Options struct {
-	// APIKey may be empty when a base URL is given: local servers need none.
+	// APIKey may be empty if a base URL is given: local servers need none.
 	APIKey string
 	// BaseURL is the server; "": the vendor's. It may end in /v1, name one call
 	// (…/chat/completions), or do neither; see format.Base. A query is sent with each call.
 	BaseURL string
-	// API is which interface to use; "auto" is Auto too.
+	// API is the interface to use; "auto" also means Auto.
 	API API
-	// HTTPClient is used as it is; nil: one of its own.
+	// HTTPClient is used unchanged; nil: a new one.
 	HTTPClient *http.Client
-	// IdleTimeout is how long an answer may pause, FirstByteTimeout how long it may
-	// take to begin. Zero: 90 and 120 seconds, and ten minutes to begin for models
-	// that reason.
+	// IdleTimeout limits pauses in an answer, and FirstByteTimeout the time until it begins. Zero means 90
+	// and 120 seconds, and ten minutes until the answer of a reasoning model begins.
 	IdleTimeout, FirstByteTimeout time.Duration
 	// Name is the provider's name in errors; "": openai.
 	Name string
-	// Catalog is whose models these are in the catalog; "": Name's. A server whose
-	// models the catalog does not know is asked for nothing that not all servers take.
+	// Catalog is the provider under which the catalog lists the models; "": Name. Requests to a server
+	// whose models the catalog does not know use only what all servers accept.
 	Catalog string
-	// Headers are sent with each call, over those that would be sent otherwise.
+	// Headers are sent with each call and override the usual ones.
 	Headers map[string]string
-	// Extra are fields merged into the top level of each request's body: one that is
-	// ours too replaces it, null takes it away. A field that says what is asked of whom
-	// (model, messages, input, instructions, tools, stream) makes every request fail.
+	// Extra are fields merged into the top level of each request's body. A field that we also write
+	// is replaced; null removes it. With a field that says what is asked of which model (model,
+	// messages, input, instructions, tools, stream), every request fails.
 	Extra map[string]json.RawMessage
-	// Router makes it OpenRouter; nil: it is not. The name is then openrouter and the
-	// address OpenRouter's, unless they are given.
+	// Router makes it OpenRouter; nil: it is not. Name and address then default to OpenRouter's.
 	Router *Router
 }
 
-// Provider is a model.Model for every model of the server's.
+// Provider is a model.Model for all of the server's models.
 type Provider struct {
 	opts  Options
 	extra format.Extra
-	wrong error // with the extra fields
+	wrong error // what is wrong with the extra fields
 	stops int   // how many stop sequences are sent
-	// chatOnly: the server at the given address has no Responses.
+	// chatOnly means that the server at the given address has no Responses.
 	chatOnly atomic.Bool
 	base     string // ends in a slash
 	query    string // of every call, with its question mark
@@ -85,8 +82,8 @@ type Provider struct {
 
 var _ model.Model = (*Provider)(nil)
 
-// New makes a provider. It does not look at the environment and does not fail: a
-// missing key, a wrong address or an impossible extra field shows in the first call.
+// New returns a provider. It does not read the environment and does not fail: a missing key, a
+// wrong address or an impossible extra field shows in the first call.
 func New(opts Options) *Provider {
 	opts.APIKey = strings.TrimSpace(opts.APIKey)
 	if opts.API == "auto" {
@@ -108,19 +105,19 @@ func New(opts Options) *Provider {
 	return p
 }
 
-// Close lets go of idle connections. The provider may be used again.
+// Close closes idle connections. The provider may be used again.
 func (p *Provider) Close() { p.http.CloseIdleConnections() }
 
 func (p *Provider) side(name string) wire.Side {
 	return wire.Side{Provider: p.opts.Name, Model: name, Key: p.opts.APIKey, Secrets: format.Secrets(p.opts.Headers)}
 }
 
-// rest is how calls are made.
+// rest returns how calls are made.
 func (p *Provider) rest(side wire.Side) wire.Rest {
 	return wire.Rest{Client: p.http, Header: format.Header(p.opts.APIKey, p.opts.Router.headers(), p.opts.Headers), Side: side}
 }
 
-// keyless reports whether a call has no chance for want of a key.
+// keyless reports whether a call cannot succeed because a key is missing.
 func (p *Provider) keyless() bool {
 	return p.opts.APIKey == "" && p.vendors() && len(p.opts.Headers) == 0
 }
@@ -130,7 +127,7 @@ func (p *Provider) vendors() bool {
 	return p.opts.BaseURL == "" || p.opts.Router != nil && p.opts.BaseURL == routerURL()
 }
 
-// keyName is the variable that a missing key is looked for in.
+// keyName returns the variable that errors name for a missing key.
 func (p *Provider) keyName() string {
 	return strings.ToUpper(strings.ReplaceAll(p.opts.Name, "-", "_")) + "_API_KEY"
 }
@@ -144,8 +141,8 @@ func (p *Provider) responses(name string) bool {
 	return entry.Responses || entry.Thinking && !p.chatOnly.Load()
 }
 
-// Models lists what the server offers, by name; so it is also the check of a key.
-// Of OpenAI's own only those that can be talked with are listed.
+// Models lists what the server offers, by name. It also serves to check a key. Of
+// OpenAI's own models, it lists only those that can converse.
 func (p *Provider) Models(ctx context.Context) ([]string, error) {
 	side := p.side("models")
 	if p.keyless() {

@@ -11,9 +11,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Prepare puts the body together from the remembered bytes of head and messages.
-// There are cache marks only for Anthropic's models behind a router: the others cache
-// prefixes by themselves.
+// Prepare assembles the body from the cached bytes of head and messages. Only Anthropic's models
+// behind a router get cache marks; the others cache prefixes by themselves.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
 	if p.wrong != nil {
@@ -36,7 +35,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped, Reading: api}, nil
 }
 
-// begin is the start of every body.
+// begin starts a body.
 func (p *Provider) begin(r model.Request, room int) format.Body {
 	for _, value := range p.extra {
 		room += len(value) + 64
@@ -94,16 +93,16 @@ func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool)
 	return append(out, "]}"...), dropped, nil
 }
 
-// chatUnthinking says why Chat Completions asks for no reasoning.
+// chatUnthinking says why Chat Completions requests no reasoning.
 const chatUnthinking = "the model cannot be asked to think, or not through Chat Completions with tools; openai_api: responses asks it so"
 
-// placed is a message's bytes and where it stood in the request.
+// placed is a message's bytes and its position in the request.
 type placed struct {
 	model.Wire
 	index int
 }
 
-// encodeAll gives the messages that have something to say, and the bytes they need.
+// encodeAll returns the messages that are not empty, and their total size in bytes.
 func encodeAll(r model.Request, name string, encode func(*model.Message) (model.Wire, error)) ([]placed, int, error) {
 	wires := make([]placed, 0, len(r.Messages))
 	size := 0
@@ -123,7 +122,7 @@ func encodeAll(r model.Request, name string, encode func(*model.Message) (model.
 	return wires, size, nil
 }
 
-// marks are the places in their bytes of the newest marks that fit, by wire.
+// marks returns the positions of the newest marks that fit, by wire.
 func (f form) marks(r model.Request, wires []placed, most int) (map[int]int, error) {
 	if !f.parts {
 		return nil, nil
@@ -145,9 +144,9 @@ func (f form) marks(r model.Request, wires []placed, most int) (map[int]int, err
 	return at, nil
 }
 
-// appendMessages joins the messages. Pictures out of tool results stand behind
-// MarkAt in their bytes; they wait until the last result of the batch, because the
-// vendor takes nothing between results. A cache mark never stands among them.
+// appendMessages joins the messages. Pictures from tool results follow MarkAt in their
+// bytes. They wait until the last result of the batch, because the vendor accepts
+// nothing between results. A cache mark is never among them.
 func appendMessages(body []byte, wires []placed, marks map[int]int, comma bool) []byte {
 	var late [][]byte
 	add := func(b []byte, markAt int) {
@@ -182,7 +181,7 @@ func appendMessages(body []byte, wires []placed, marks map[int]int, comma bool) 
 	return body
 }
 
-// appendSettings writes the numbers; what the model would refuse is left out.
+// appendSettings writes the settings. It omits what the model would reject.
 func appendSettings(body *format.Body, s chat.Settings, entry catalog.Entry, known, tools bool, maxStop int) {
 	if limit := s.MaxTokens; limit > 0 {
 		if known {
@@ -203,8 +202,8 @@ func appendSettings(body *format.Body, s chat.Settings, entry catalog.Entry, kno
 	body.Stops("stop", s.Stop, maxStop)
 }
 
-// toolEffort says a budget in the vendor's words, unless Chat Completions must not
-// be told it for this model.
+// toolEffort expresses a budget in the vendor's words, unless Chat
+// Completions must not be told it for this model.
 func toolEffort(budget int, entry catalog.Entry, tools bool) string {
 	switch {
 	case tools && entry.ToolEffort == "none":
@@ -215,13 +214,13 @@ func toolEffort(budget int, entry catalog.Entry, tools bool) string {
 	return effort(budget, entry)
 }
 
-// efforts are the vendor's words, and the largest budget each stands for.
+// efforts are the vendor's words, and the largest budget that each stands for.
 var efforts = []struct {
 	word string
 	most int
 }{{"low", 4_096}, {"medium", 16_384}, {"high", 1 << 30}}
 
-// effort says a budget in the vendor's words, and never less than the model takes.
+// effort expresses a budget in the vendor's words, and never less than the model accepts.
 func effort(budget int, entry catalog.Entry) string {
 	enough := entry.LeastEffort == ""
 	for _, e := range efforts {

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// leastOutput is the smallest limit that Responses takes.
+// leastOutput is the smallest limit that Responses accepts.
 const leastOutput = 16
 
 // prepareResponses makes the body for the Responses API.
@@ -57,9 +57,8 @@ func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known 
 	return append(out, "]}"...), dropped, nil
 }
 
-// appendReasoning asks for reasoning, and for what is needed to send it back. A
-// summary is asked for only with a budget: OpenAI gives none to accounts that it has
-// not verified, and fails the call.
+// appendReasoning requests reasoning, and what is needed to send it back. It requests a summary only
+// with a budget: OpenAI gives none to unverified accounts and fails the call.
 func appendReasoning(body *format.Body, budget int, entry catalog.Entry, known bool) {
 	thinks := entry.Thinking || !known && budget > 0
 	if !thinks {
@@ -71,7 +70,7 @@ func appendReasoning(body *format.Body, budget int, entry catalog.Entry, known b
 	}
 }
 
-// The items of Responses, with their fields in the order in which they are sent.
+// The items of Responses. Their fields are in the order in which they are sent.
 type (
 	toolItem struct {
 		Type        string          `json:"type"`
@@ -114,8 +113,7 @@ type (
 	}
 )
 
-// encodeInstructions writes system prompt and tools as fields of the body, each with a
-// comma in front.
+// encodeInstructions writes system prompt and tools as fields of the body, each preceded by a comma.
 func encodeInstructions(h *model.Head) ([]byte, error) {
 	var out []byte
 	if h.System != "" {
@@ -141,7 +139,7 @@ type itemEncoder struct {
 	blob func(string) ([]byte, error)
 }
 
-// message writes one message as its items; no bytes when there is nothing in it.
+// message writes one message as its items. An empty message yields no bytes.
 func (e itemEncoder) message(m *model.Message) (model.Wire, error) {
 	items, err := e.items(m)
 	var out []byte
@@ -178,7 +176,7 @@ func (e itemEncoder) items(m *model.Message) ([]any, error) {
 	return out, err
 }
 
-// result is what is sent for a tool's result: a string where that is enough.
+// result returns what is sent for a tool's result: a string if possible.
 func (e itemEncoder) result(r chat.ToolResult) (outputItem, error) {
 	text, images := wire.ResultText(r.Blocks, e.shows)
 	text = failedText(text, r.Failed)
@@ -189,7 +187,7 @@ func (e itemEncoder) result(r chat.ToolResult) (outputItem, error) {
 	return outputItem{"function_call_output", wire.ShortID(r.Call, maxResponsesID), parts}, err
 }
 
-// parts are what is sent for text and pictures.
+// parts returns what is sent for text and pictures.
 func (e itemEncoder) parts(blocks chat.Blocks) ([]any, error) {
 	var out []any
 	say := func(text string) {
@@ -224,9 +222,8 @@ func (e itemEncoder) parts(blocks chat.Blocks) ([]any, error) {
 	return out, nil
 }
 
-// answerItems give an answer back item by item, in the order it was given: the
-// vendor wants reasoning right before what came of it. Reasoning that nothing came
-// of, and reasoning of other vendors, stays here.
+// answerItems returns an answer item by item, in its original order: the vendor requires reasoning right
+// before its result. It drops reasoning without a result and reasoning of other vendors.
 func answerItems(blocks chat.Blocks) []any {
 	var out, reasoned []any
 	add := func(item any) {

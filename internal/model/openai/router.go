@@ -11,23 +11,23 @@ import (
 	"chorus/internal/model/openai/format"
 )
 
-// Router is what is different at OpenRouter: reasoning is asked for and sent back in
-// its own fields, cache marks go to Anthropic's models, and those may be prefilled.
+// Router describes what is different at OpenRouter: reasoning is requested and sent back in its own
+// fields, cache marks go to Anthropic's models, and those may be prefilled.
 type Router struct {
-	// Referer and Title say on whose behalf one asks; both may be empty.
+	// Referer and Title say on whose behalf requests are made; both may be empty.
 	Referer, Title string
-	// Prefill lets anthropic/* models be prefilled: by an assistant message at the end.
+	// Prefill lets anthropic/* models be prefilled by an assistant message at the end.
 	Prefill bool
 }
 
 const (
 	routerName = "openrouter"
-	// anthropics is how Anthropic's models are called there.
+	// anthropics is the prefix of Anthropic's models there.
 	anthropics = "anthropic/"
 	mark       = `,"cache_control":{"type":"ephemeral"}`
-	// maxMarks is how many of them Anthropic takes in one request.
+	// maxMarks is how many cache marks Anthropic accepts in one request.
 	maxMarks = 4
-	// minBudget is the least that Anthropic's models think with.
+	// minBudget is the smallest thinking budget of Anthropic's models.
 	minBudget = 1_024
 )
 
@@ -55,7 +55,7 @@ func (p *Provider) lookup(name string) (catalog.Entry, bool) {
 	return catalog.Lookup(p.opts.Catalog, name)
 }
 
-// prefilled says why a model cannot be prefilled here; "": it can.
+// prefilled returns why a model cannot be prefilled here, or "".
 func (p *Provider) prefilled(name string, entry catalog.Entry, known bool) string {
 	switch r := p.opts.Router; {
 	case r == nil:
@@ -70,10 +70,9 @@ func (p *Provider) prefilled(name string, entry catalog.Entry, known bool) strin
 	return ""
 }
 
-// appendRouted writes the settings in OpenRouter's words. It fits them to the model
-// itself, so little is left out; but a budget has to leave room for the answer, and
-// what Anthropic refuses is passed on to it: two ways of sampling at once, and any
-// while it thinks.
+// appendRouted writes the settings in OpenRouter's words. OpenRouter itself adapts them to the model, so
+// little is omitted. But a budget has to leave room for the answer, and OpenRouter passes on what
+// Anthropic rejects: two sampling settings at once, and any while it thinks.
 func appendRouted(body *format.Body, s chat.Settings, entry catalog.Entry, known, anthropic bool, maxStop int) {
 	limit, budget := s.MaxTokens, 0
 	if s.ThinkingBudget > 0 && (entry.Thinking || !known) {
@@ -111,9 +110,8 @@ func appendRouted(body *format.Body, s chat.Settings, entry catalog.Entry, known
 	body.Stops("stop", s.Stop, maxStop)
 }
 
-// unthought reports whether the request goes on with calls that were made without
-// thinking (by another model, or before it was switched on): Anthropic refuses to think
-// in the middle of those.
+// unthought reports whether the request continues calls that were made without thinking (by another
+// model, or before it was enabled): Anthropic refuses to think in the middle of those.
 func unthought(messages []*model.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		m := messages[i]

@@ -48,20 +48,18 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 	}
 }
 
-// lacksResponses reports that a gateway or another server than OpenAI's does not know the
-// address of Responses, and that nobody insists on it.
+// lacksResponses reports whether a gateway or another server than OpenAI's does not know
+// the address of Responses, and Responses was not explicitly chosen.
 func (p *Provider) lacksResponses(err *model.Error) bool {
 	return p.opts.API == Auto && !openaiOwn(p.opts.BaseURL) && !strings.Contains(err.Message, "model") &&
 		(err.Status == http.StatusNotFound || err.Status == http.StatusMethodNotAllowed || err.Status == http.StatusNotImplemented)
 }
 
-// thinkTime is how long a model that reasons may be silent: its reasoning is not
-// streamed.
+// thinkTime is how long a reasoning model may be silent: its reasoning is not streamed.
 const thinkTime = 10 * time.Minute
 
-// timeouts is how long to wait for the first byte and between bytes. Through Chat
-// Completions a model that reasons is silent before the first one, through Responses
-// after it.
+// timeouts returns how long to wait for the first byte and between bytes. A reasoning model is
+// silent before the first byte with Chat Completions, and after it with Responses.
 func (p *Provider) timeouts(name string, responses bool) (first, idle time.Duration) {
 	first, idle = p.opts.FirstByteTimeout, p.opts.IdleTimeout
 	e, _ := p.lookup(name)

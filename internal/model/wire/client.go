@@ -9,14 +9,15 @@ import (
 	"time"
 )
 
-// idleConns is how many connections to one vendor are kept between requests. With the
-// standard library's two, many conversations at once would shake hands anew for nearly every step.
+// idleConns is how many connections to one vendor are kept between requests. With the standard library's
+// two, many concurrent conversations would need a new handshake for nearly every step.
 const idleConns = 256
 
-// idleTime is how long such a connection is kept: between the steps of a run, not between what people say.
+// idleTime is how long such a connection is kept: between the steps
+// of a run, but not between messages of people.
 const idleTime = 45 * time.Second
 
-// Transport is how vendors are reached unless somebody brings their own.
+// Transport returns how vendors are reached by default.
 func Transport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.IdleConnTimeout = idleConns, idleConns, idleTime
@@ -31,8 +32,8 @@ func Transport() *http.Transport {
 	return t
 }
 
-// bufferedConn is a connection that lends a buffer to whoever sends a body over it. The library would make one
-// for each request, as large as the request.
+// bufferedConn is a connection that lends a buffer for sending a body. The library
+// would allocate one for each request, as large as the request.
 type bufferedConn struct {
 	net.Conn
 	buffers *sync.Pool
@@ -45,5 +46,5 @@ func (c *bufferedConn) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{c.Conn}, r, buffer[:])
 }
 
-// Client is a client with a transport of its own.
+// Client returns a client with its own transport.
 func Client() *http.Client { return &http.Client{Transport: Transport()} }

@@ -13,13 +13,13 @@ import (
 // maxUnreadable is enough to see what a server sent instead.
 const maxUnreadable = 500
 
-// Unreadable is what is kept of an event that could not be read.
+// Unreadable returns what is kept of an event that could not be parsed.
 func Unreadable(data []byte) model.Unreadable {
 	return model.Unreadable{Data: strings.ToValidUTF8(string(data[:min(len(data), maxUnreadable)]), "\ufffd")}
 }
 
-// Dropped says which settings a request does not carry, for people to read: sent is the part
-// of the body that holds the settings, unthinking why it may ask for no reasoning.
+// Dropped returns, for people to read, which settings a request does not carry. sent is the part of the
+// body that holds the settings, and unthinking says why it may request no reasoning.
 func Dropped(s chat.Settings, sent []byte, unthinking string) []string {
 	has := func(fields ...string) bool {
 		return slices.ContainsFunc(fields, func(f string) bool { return bytes.Contains(sent, []byte(f)) })
@@ -40,7 +40,7 @@ func Dropped(s chat.Settings, sent []byte, unthinking string) []string {
 	return out
 }
 
-// Why a request may ask for no reasoning.
+// Why a request may request no reasoning.
 const (
 	Unthinking = "the model cannot be asked to think"
 	Begun      = "the answer is begun for the model (prefill), and then it cannot think"

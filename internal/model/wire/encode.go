@@ -17,8 +17,8 @@ import (
 	"chorus/internal/model"
 )
 
-// Append writes v as JSON behind dst: compact, and without the escaping of <, > and &,
-// which costs tokens in code and would change bytes that were sent before.
+// Append appends v as JSON to dst: compact, and without escaping <, > and &, which
+// costs tokens in code and would change bytes that were sent before.
 func Append(dst []byte, v any) ([]byte, error) {
 	buf := bytes.NewBuffer(dst)
 	enc := json.NewEncoder(buf)
@@ -26,13 +26,13 @@ func Append(dst []byte, v any) ([]byte, error) {
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return buf.Bytes()[:buf.Len()-1], nil // Encode ends with a new line
+	return buf.Bytes()[:buf.Len()-1], nil // Encode appends a newline
 }
 
-// AppendNext is Append for the values of a list: behind a comma, unless it is the first.
+// AppendNext is Append for the values of a list: after a comma, unless it is the first.
 func AppendNext(dst []byte, v any) ([]byte, error) { return Append(Comma(dst), v) }
 
-// Comma ends dst with a comma, unless it is empty.
+// Comma appends a comma to dst, unless dst is empty.
 func Comma(dst []byte) []byte {
 	if len(dst) > 0 {
 		return append(dst, ',')
@@ -40,13 +40,13 @@ func Comma(dst []byte) []byte {
 	return dst
 }
 
-// AppendString writes s as a JSON string.
+// AppendString appends s as a JSON string.
 func AppendString(dst []byte, s string) []byte {
-	out, _ := Append(dst, s) // a string always encodes
+	out, _ := Append(dst, s) // strings always encode
 	return out
 }
 
-// AppendStrings writes a list of strings.
+// AppendStrings appends a list of strings.
 func AppendStrings(dst []byte, list []string) []byte {
 	dst = append(dst, '[')
 	for i, s := range list {
@@ -58,13 +58,12 @@ func AppendStrings(dst []byte, list []string) []byte {
 	return append(dst, ']')
 }
 
-// AppendFloat writes a number as JSON.
+// AppendFloat appends a number as JSON.
 func AppendFloat(dst []byte, f float64) []byte { return strconv.AppendFloat(dst, f, 'g', -1, 64) }
 
-// Args are a call's arguments as every provider takes them back: a JSON object.
-// What the model wrote instead of one is kept under "_raw". Text that is not JSON
-// and the same text as a JSON string, which is how the journal keeps it, give the
-// same bytes.
+// Args returns a call's arguments in the form that every provider accepts back: a JSON object. If the
+// model wrote something else, that is kept under "_raw". Text that is not JSON gives the same bytes as
+// the same text as a JSON string, which is how the journal stores it.
 func Args(raw json.RawMessage) []byte {
 	trimmed := bytes.TrimSpace(raw)
 	switch {
@@ -79,7 +78,7 @@ func Args(raw json.RawMessage) []byte {
 	}
 }
 
-// Schema is a tool's schema, or the one of a tool without parameters.
+// Schema returns a tool's schema, or that of a tool without parameters.
 func Schema(t model.ToolSpec) ([]byte, error) {
 	trimmed := bytes.TrimSpace(t.Schema)
 	if len(trimmed) == 0 || string(trimmed) == "null" {
@@ -91,8 +90,8 @@ func Schema(t model.ToolSpec) ([]byte, error) {
 	return trimmed, nil
 }
 
-// FunctionTools writes the tools as OpenAI's field "tools", with a comma in front, which
-// other servers take too; nothing when there are none.
+// FunctionTools writes the tools as OpenAI's field "tools", preceded by a comma;
+// other servers accept it too. Without tools it writes nothing.
 func FunctionTools(h *model.Head) ([]byte, error) {
 	type function struct {
 		Name        string          `json:"name"`
@@ -117,13 +116,13 @@ func FunctionTools(h *model.Head) ([]byte, error) {
 	return Append([]byte(`,"tools":`), list)
 }
 
-// Shown are the pictures that both vendors take.
+// Shown reports whether a picture has a media type that both vendors accept.
 func Shown(mediaType string) bool {
 	return slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp"}, mediaType)
 }
 
-// EncodeImage loads an image's bytes and encodes them in base64. If they are lost, it gives the
-// line that stands for the image instead.
+// EncodeImage loads an image's bytes and encodes them in base64. If they are
+// lost, it returns the line that replaces the image.
 func EncodeImage(img chat.Image, blob func(string) ([]byte, error)) (data, lost string, err error) {
 	if blob == nil {
 		return "", "", fmt.Errorf("image %s: %w", img.Blob, errNoBlobs)
@@ -140,8 +139,8 @@ func EncodeImage(img chat.Image, blob func(string) ([]byte, error)) (data, lost 
 
 var errNoBlobs = errors.New("there is nothing to load pictures from")
 
-// FitID is a call's id in the letters and the length that a provider takes: another one
-// may have given it others.
+// FitID returns a call's id in the characters and the length that a provider
+// accepts, because another provider may have created it.
 func FitID(id string, longest int) string {
 	if strings.IndexFunc(id, oddInName) >= 0 {
 		return "call_" + fingerprint(id)
@@ -149,7 +148,7 @@ func FitID(id string, longest int) string {
 	return ShortID(id, longest)
 }
 
-// ShortID is FitID for providers that take all letters.
+// ShortID is FitID for providers that accept all characters.
 func ShortID(id string, longest int) string {
 	if id != "" && len(id) <= longest {
 		return id
@@ -157,11 +156,11 @@ func ShortID(id string, longest int) string {
 	return "call_" + fingerprint(id)
 }
 
-// maxName is the longest name of a tool that every provider takes.
+// maxName is the longest tool name that every provider accepts.
 const maxName = 64
 
-// ToolName is the name of a call in the letters and the length that providers take. A model
-// may call what does not exist, by any name; its call goes back to it all the same.
+// ToolName returns the name of a call in the characters and the length that providers accept. A model may
+// call a tool that does not exist, by any name, and its call is sent back to it all the same.
 func ToolName(name string) string {
 	if name != "" && len(name) <= maxName && strings.IndexFunc(name, oddInName) < 0 {
 		return name
@@ -184,13 +183,14 @@ func fingerprint(s string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Unseen is the line that stands for a picture the model cannot be shown.
+// Unseen returns the line that replaces a picture that the model cannot be shown.
 func Unseen(img chat.Image) string {
 	return fmt.Sprintf("[image %s (%s): this model cannot be shown it]", orUnnamed(img.Name), img.MediaType)
 }
 
-// Results writes a person's message for vendors that want results before all else: MarkAt is where begins what came beside them, with the
-// pictures that were in them. result is what is sent for one, its pictures, and what its tool is called; user adds to a list of messages.
+// Results writes a person's message for vendors that require results first. MarkAt is where the rest
+// begins: what came with the results, and their pictures. result returns what is sent for one result,
+// its pictures, and the tool's name; user adds to a list of messages.
 func Results(blocks chat.Blocks, result func(chat.ToolResult) (sent any, images chat.Blocks, name string), user func(list []byte, said chat.Blocks) ([]byte, error)) (model.Wire, error) {
 	var results, late []byte
 	var rest chat.Blocks
@@ -224,8 +224,8 @@ func Results(blocks chat.Blocks, result func(chat.ToolResult) (sent any, images 
 	return model.Wire{Bytes: append(results, late...), MarkAt: len(results)}, nil
 }
 
-// ResultText parts what a tool gave into its text and the pictures that can be shown,
-// for vendors that take only text as a result.
+// ResultText splits a tool's result into its text and the pictures that can be
+// shown, for vendors that accept only text as a result.
 func ResultText(blocks chat.Blocks, shows func(chat.Image) bool) (string, chat.Blocks) {
 	var text []string
 	var images chat.Blocks
@@ -246,7 +246,7 @@ func ResultText(blocks chat.Blocks, shows func(chat.Image) bool) (string, chat.B
 	return strings.Join(text, "\n"), images
 }
 
-// FileLine is the line that stands for an attachment.
+// FileLine returns the line that replaces an attachment.
 func FileLine(f chat.File) string {
 	about := []string{}
 	if f.MediaType != "" {
@@ -274,12 +274,12 @@ func orUnnamed(name string) string {
 	return cmp.Or(name, "without a name")
 }
 
-// imageTokens is what a picture costs about, whatever its bytes: both vendors
-// count tiles of a picture that is scaled down first.
+// imageTokens is the approximate cost of a picture, whatever its size:
+// both vendors scale it down first and count tiles.
 const imageTokens = 1600
 
-// Estimate is a rough count of the tokens in a body of n bytes: pictures count by
-// piece, not by their base64.
+// Estimate estimates the number of tokens in a body of n bytes.
+// Pictures count individually, not by their base64.
 func Estimate(n int, messages []*model.Message) int {
 	images := 0
 	count := func(blocks chat.Blocks) {
@@ -301,12 +301,12 @@ func Estimate(n int, messages []*model.Message) int {
 	return model.Tokens(max(n, 0)) + images*imageTokens
 }
 
-// ForOtherVendor reports reasoning whose seal names the vendor it is for, such as "openai:…".
-// Anthropic's own seals are base64 and name nobody.
+// ForOtherVendor reports whether reasoning is sealed for a named vendor, such as
+// "openai:…". Anthropic's own seals are base64 and name nobody.
 func ForOtherVendor(t chat.Thinking) bool { return strings.Contains(t.Signature+t.Redacted, ":") }
 
-// PrefillTail is the white space that had to be taken off a prefill's end: the answer may begin with it, and would repeat
-// it.
+// PrefillTail returns the white space that had to be removed from a prefill's
+// end: the answer may begin with it, and would repeat it.
 func PrefillTail(prefill string) string {
 	bare := strings.TrimRight(prefill, " \t\r\n")
 	if bare == "" {

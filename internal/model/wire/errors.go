@@ -16,25 +16,24 @@ import (
 	"chorus/internal/model"
 )
 
-// Side is whose errors are read: they all carry its names and never its key.
+// Side identifies whose errors are read. They all carry its names and never its key.
 type Side struct {
 	Provider, Model, Key string
 	// Secrets are further words that no error may repeat: values of headers.
 	Secrets []string
 }
 
-// leastSecret is how long a word must be to be taken out of a text: a shorter one is
-// no key, and taking it out would only garble what is said.
+// leastSecret is how long a word must be to be redacted: a shorter one is no
+// key, and redacting it would only garble the text.
 const leastSecret = 6
 
-// secrets are the words that no error may repeat.
+// secrets returns the words that no error may repeat.
 func (s Side) secrets() []string {
 	all := append(slices.Clip(s.Secrets), s.Key)
 	return slices.DeleteFunc(all, func(word string) bool { return len(word) < leastSecret })
 }
 
-// maxMessage is how much of a provider's sentence is kept: enough for any that
-// says something.
+// maxMessage is how much of a provider's message is kept: enough for any useful one.
 const maxMessage = 600
 
 // clean makes text fit for an error.
@@ -57,18 +56,18 @@ func (s Side) fail(kind model.ErrorKind, message string) *model.Error {
 	return &model.Error{Kind: kind, Provider: s.Provider, Model: s.Model, Message: s.clean(message)}
 }
 
-// Bad is a request that cannot be made.
+// Bad returns the error for a request that cannot be made.
 func (s Side) Bad(format string, args ...any) *model.Error {
 	return s.fail(model.BadRequest, fmt.Sprintf(format, args...))
 }
 
-// NoKey is a call that was not even tried.
+// NoKey returns the error for a call that was not even tried.
 func (s Side) NoKey(variable string) *model.Error {
 	return s.fail(model.Auth, "there is no key; set "+variable)
 }
 
-// Network is a connection that failed, or a stream that made no sense. A
-// cancelled call is one too, with the cancellation as its cause.
+// Network returns the error for a connection that failed, or a stream that made no sense. It
+// also covers a cancelled call, with the cancellation as its cause.
 func (s Side) Network(err error) *model.Error {
 	message := err.Error()
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -84,15 +83,15 @@ func (s Side) Network(err error) *model.Error {
 	return e
 }
 
-// Garbled is a stream that made no sense.
+// Garbled returns the error for a stream that made no sense.
 func (s Side) Garbled(format string, args ...any) *model.Error {
 	return s.fail(model.Network, fmt.Sprintf(format, args...))
 }
 
-// reply is the body of an error in either format, or of neither.
+// reply is the body of an error in either format, or in neither.
 type reply struct {
 	Error json.RawMessage `json:"error"`
-	// Some compatible servers put it at the top.
+	// Some compatible servers put it at the top level.
 	Message string `json:"message"`
 	Detail  any    `json:"detail"`
 }
@@ -106,7 +105,7 @@ type Report struct {
 	Metadata json.RawMessage `json:"metadata"`
 }
 
-// behind is what the provider behind a router said, if it is told.
+// behind returns what the provider behind a router said, if known.
 func (r Report) behind() string {
 	var meta struct {
 		Raw string `json:"raw"`
@@ -117,7 +116,7 @@ func (r Report) behind() string {
 	return ": " + meta.Raw
 }
 
-// ReadReport reads the error out of a body: an object, or only a sentence.
+// ReadReport reads the error from a body: an object, or only a sentence.
 func ReadReport(body []byte) Report {
 	var r reply
 	if json.Unmarshal(body, &r) != nil {
@@ -144,7 +143,7 @@ func (r Report) code() string {
 	return s
 }
 
-// Status is an answer with an HTTP error.
+// Status returns the error for an HTTP error status.
 func (s Side) Status(status int, header http.Header, body []byte) *model.Error {
 	r := ReadReport(body)
 	if strings.TrimSpace(r.Message) == "" {
@@ -152,14 +151,14 @@ func (s Side) Status(status int, header http.Header, body []byte) *model.Error {
 	}
 	e := s.fail(kindOfStatus(status, r), r.Message)
 	if e.Message == "" {
-		e.Message = "without a reason" // a status the standard does not know
+		e.Message = "without a reason" // a status that the standard does not know
 	}
 	e.Status = status
 	e.RetryAfter = retryAfter(header, time.Now())
 	return e
 }
 
-// Event is an error in the middle of a stream.
+// Event returns the error for one in the middle of a stream.
 func (s Side) Event(r Report) *model.Error {
 	r.Message = cmp.Or(r.Message, r.Type)
 	return s.fail(kindOfEvent(r), r.Message)
@@ -185,7 +184,7 @@ func kindOfStatus(status int, r Report) model.ErrorKind {
 	}
 }
 
-// kindOfWords knows the failures that share a status with others.
+// kindOfWords recognises failures that share a status with others.
 func kindOfWords(r Report) model.ErrorKind {
 	text := strings.ToLower(r.Message)
 	has := func(parts ...string) bool {
@@ -196,7 +195,7 @@ func kindOfWords(r Report) model.ErrorKind {
 		has("prompt is too long", "maximum context length", "exceed context limit", "context window", "context length exceeded", "input is too long"):
 		return model.TooLong
 	case r.code() == "insufficient_quota", has("credit balance is too low", "exceeded your current quota"):
-		return model.Auth // no wait will help: somebody has to pay
+		return model.Auth // waiting does not help: somebody has to pay
 	case r.code() == "content_filter", r.code() == "content_policy_violation", has("content filtering policy", "content management policy"):
 		return model.Refused
 	default:
@@ -224,10 +223,10 @@ func kindOfEvent(r Report) model.ErrorKind {
 	case "invalid_api_key":
 		return model.Auth
 	}
-	return model.Overloaded // overloaded_error, api_error, server_error, and whatever they invent
+	return model.Overloaded // overloaded_error, api_error, server_error, and future types
 }
 
-// longest is the most that is believed of a retry-after.
+// longest is the longest retry-after that is respected.
 const longest = 24 * time.Hour
 
 // retryAfter reads how long to wait: milliseconds, seconds, or a date.

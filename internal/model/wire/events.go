@@ -7,11 +7,10 @@ import (
 	"io"
 )
 
-// Events takes a stream of server-sent events apart. Comments are passed over, and
-// an event that the stream's end cut off is none.
+// Events parses a stream of server-sent events. It skips comments, and
+// drops an event that the stream's end cut off.
 type Events struct {
-	// Type is the name of the newest event, often "". Data is what it carries; it
-	// holds until the next call of Next.
+	// Type is the name of the newest event, often "". Data is its content, valid until the next call of Next.
 	Type string
 	Data []byte
 
@@ -20,13 +19,13 @@ type Events struct {
 	err  error
 }
 
-// eventBuffer holds most lines whole.
+// eventBuffer holds most lines completely.
 const eventBuffer = 4 << 10
 
 // NewEvents reads events from r.
 func NewEvents(r io.Reader) *Events { return &Events{r: bufio.NewReaderSize(r, eventBuffer)} }
 
-// Err is why the events ended; nil if the stream just did.
+// Err returns why the events ended; nil if the stream simply ended.
 func (e *Events) Err() error {
 	if errors.Is(e.err, io.EOF) {
 		return nil
@@ -34,7 +33,7 @@ func (e *Events) Err() error {
 	return e.err
 }
 
-// Next goes to the next event that carries anything.
+// Next goes to the next event that has data.
 func (e *Events) Next() bool {
 	e.Type, e.Data = "", e.Data[:0]
 	some := false
@@ -65,8 +64,8 @@ func (e *Events) Next() bool {
 	}
 }
 
-// line is the next line without its end; it holds until the next call. false: the
-// stream is over, and what stood behind its last line end is dropped.
+// line returns the next line without its line ending, valid until the next call. It returns false
+// if the stream is over; anything after the last line ending is dropped.
 func (e *Events) line() ([]byte, bool) {
 	line, err := e.r.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {

@@ -14,21 +14,21 @@ import (
 	"chorus/internal/model"
 )
 
-// Rest makes calls to a provider that takes JSON.
+// Rest makes calls to a provider that uses JSON.
 type Rest struct {
 	Client *http.Client
-	Header http.Header // of every request; a body's type is set without it, and who asks
+	Header http.Header // of every request; Content-Type and User-Agent are set in addition
 	Side   Side
 	// Refused reads an HTTP error; nil: Side.Status does.
 	Refused func(status int, header http.Header, body []byte) *model.Error
 }
 
-// Post sends a body of JSON; the answer's body is under watch and ends with the call.
+// Post sends a JSON body. The answer's body is watched and ends with the call.
 func (r Rest) Post(call *Call, url string, body []byte) (*http.Response, *model.Error) {
 	return r.send(call, http.MethodPost, url, body)
 }
 
-// Get reads an answer that is one JSON value. what says in an error what it was.
+// Get reads an answer that is one JSON value. what names it in errors.
 func (r Rest) Get(call *Call, url, what string, into any) *model.Error {
 	res, failed := r.send(call, http.MethodGet, url, nil)
 	if failed != nil {
@@ -61,7 +61,7 @@ func (r Rest) send(call *Call, method, url string, body []byte) (*http.Response,
 	if res.StatusCode < 300 {
 		return res, nil
 	}
-	// What cannot be read of a reason is not worth losing the status for.
+	// If the reason cannot be read, the status is still worth reporting.
 	reason, _ := io.ReadAll(io.LimitReader(res.Body, maxReport))
 	if call.Context().Err() != nil {
 		return nil, r.Side.Network(call.Cause(nil))
@@ -72,27 +72,27 @@ func (r Rest) send(call *Call, method, url string, body []byte) (*http.Response,
 	return nil, r.Side.Status(res.StatusCode, res.Header, reason)
 }
 
-// endTime is how long the end of a stream is waited for when the answer is whole:
-// a last count of tokens may still come, a connection left open by mistake not.
+// endTime is how long to wait for the end of a stream once the answer is complete: a last count of
+// tokens may still come, but the connection may also have been left open by mistake.
 const endTime = 5 * time.Second
 
-// Ending says that the answer is whole and only the stream's end is missing, where
-// a stream has no other mark of it. What then fails is no failure of the answer.
+// Ending marks the answer as complete except for the stream's end, if a stream has no other mark
+// of it. A failure after that does not count as a failure of the answer.
 func (c *Call) Ending() {
 	c.pause = min(endTime, c.idle)
 	c.timer.Reset(c.pause)
 }
 
-// Lines reads a stream line by line. What is left when it breaks off comes as a
-// last line; Err then says why.
+// Lines reads a stream line by line. If the stream breaks off, the rest
+// comes as a last line, and Err then says why.
 func Lines(r io.Reader) *bufio.Scanner {
 	s := bufio.NewScanner(r)
 	s.Buffer(make([]byte, 0, 32<<10), maxAnswer)
 	return s
 }
 
-// CallID names the n-th call of the answer to a request, where the provider does
-// not. The same request gives the same names, another one others.
+// CallID returns a name for the n-th call in the answer to a request, for providers that send
+// none. The same request gives the same names, another request different ones.
 func CallID(body []byte, n int) string {
 	h := fnv.New64a()
 	_, _ = h.Write(body) // a hash never fails

@@ -4,9 +4,8 @@ import "strings"
 
 const thinkOpen, thinkClose = "<think>", "</think>"
 
-// ThinkTags parts what a model says from what it thinks, where a server gives both as text:
-// local models begin their answer with <think>…</think>. The zero value is ready; it is used
-// for one answer.
+// ThinkTags separates what a model says from what it thinks, for servers that send both as text: local models
+// begin their answer with <think>…</think>. The zero value is ready to use, for one answer.
 type ThinkTags struct {
 	held  string // may be the beginning of a tag
 	state thinkState
@@ -15,9 +14,9 @@ type ThinkTags struct {
 type thinkState int
 
 const (
-	atStart thinkState = iota // nothing but white space has come
+	atStart thinkState = iota // nothing but white space so far
 	inThoughts
-	behindThoughts // white space before the answer is left out
+	behindThoughts // white space before the answer is dropped
 	inAnswer
 )
 
@@ -33,7 +32,7 @@ func (t *ThinkTags) Split(piece string) (thinking, said string) {
 			switch {
 			case strings.HasPrefix(bare, thinkOpen):
 				t.state, rest = inThoughts, bare[len(thinkOpen):]
-			case strings.HasPrefix(thinkOpen, bare): // also when it is empty
+			case strings.HasPrefix(thinkOpen, bare): // even if it is empty
 				t.held = rest
 				return thoughts.String(), words.String()
 			default:
@@ -62,7 +61,7 @@ func (t *ThinkTags) Split(piece string) (thinking, said string) {
 	return thoughts.String(), words.String()
 }
 
-// Rest is what was held back, when the answer is over.
+// Rest returns what was held back, once the answer is over.
 func (t *ThinkTags) Rest() (thinking, said string) {
 	held := t.held
 	t.held = ""
@@ -72,7 +71,7 @@ func (t *ThinkTags) Rest() (thinking, said string) {
 	return "", held
 }
 
-// partOf is how many bytes at the end of s may be the beginning of a tag.
+// partOf returns how many bytes at the end of s may be the beginning of a tag.
 func partOf(s, tag string) int {
 	for n := min(len(s), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(s, tag[:n]) {

@@ -1,7 +1,6 @@
-// Package wire is what the providers that speak HTTP have in common: one call with
-// its deadlines, errors read the same way everywhere, and the small encodings a
-// body is made of. It promises that no call outlives its context, that an answer
-// cannot grow without bound, and that a key never stands in an error.
+// Package wire is what the HTTP providers have in common: one call with its deadlines, errors that are read
+// the same way everywhere, and the small encodings that bodies consist of. It promises that no call outlives
+// its context, that an answer cannot grow without bound, and that a key never appears in an error.
 package wire
 
 import (
@@ -14,15 +13,15 @@ import (
 	"time"
 )
 
-// The deadlines when nothing else is said: a model may think for a while before
-// its first byte, and a provider sends at least a ping every half minute.
+// The default deadlines: a model may think for a while before its first byte,
+// and a provider sends at least a ping every half minute.
 const (
 	FirstByte = 120 * time.Second
 	Idle      = 90 * time.Second
 )
 
-// maxAnswer bounds an answer: 128k tokens of output are about 0.5 MB of text, and
-// the frames around each token some 30 times that.
+// maxAnswer limits an answer: 128k tokens of output are about 0.5 MB of text,
+// and the frames around each token some 30 times that.
 const maxAnswer = 64 << 20
 
 var (
@@ -31,22 +30,22 @@ var (
 	errIdle      = errors.New("the answer stopped coming")
 )
 
-// Call is one HTTP call under watch. Close it in the end.
+// Call is one HTTP call with deadlines. It must be closed in the end.
 type Call struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 	first  time.Duration
 	idle   time.Duration
-	pause  time.Duration // what the clock is set to after a read
+	pause  time.Duration // what the timer is set to after a read
 	began  atomic.Bool
 	body   io.ReadCloser
 	left   int
 	err    error
 }
 
-// Watch starts the clock of a call: first for the first byte, then idle between
-// bytes. Zero means the default.
+// Watch starts the timer of a call: first for the first byte, then
+// idle between bytes. Zero means the default.
 func Watch(parent context.Context, first, idle time.Duration) *Call {
 	if first <= 0 {
 		first = FirstByte
@@ -60,7 +59,7 @@ func Watch(parent context.Context, first, idle time.Duration) *Call {
 	return c
 }
 
-// late is what the clock does.
+// late is called when the timer fires.
 func (c *Call) late() {
 	if c.began.Load() {
 		c.cancel(fmt.Errorf("%w (nothing for %s)", errIdle, c.idle))
@@ -69,14 +68,14 @@ func (c *Call) late() {
 	c.cancel(fmt.Errorf("%w (%s)", errFirstByte, c.first))
 }
 
-// Context is what to make the request with.
+// Context returns the context for the request.
 func (c *Call) Context() context.Context { return c.ctx }
 
-// maxReport bounds the body of an error.
+// maxReport limits the body of an error.
 const maxReport = 1 << 20
 
-// Send makes the request and puts the body of its answer under watch before anybody
-// reads it; of an error's body no more is read than an error can say.
+// Send makes the request and watches the body of the response before anybody reads
+// it. Of an error's body it reads no more than maxReport.
 func (c *Call) Send(r *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	res, err := send(r)
 	if err != nil || res == nil || res.Body == nil {
@@ -92,10 +91,10 @@ func (c *Call) Send(r *http.Request, send func(*http.Request) (*http.Response, e
 // watched is a body that is closed with its call, and no sooner.
 type watched struct{ *Call }
 
-// Close leaves the call as it is.
+// Close does not close the call.
 func (w watched) Close() error { return nil }
 
-// Read is the watched body's.
+// Read reads from the watched body.
 func (c *Call) Read(p []byte) (int, error) {
 	if c.err != nil {
 		return 0, c.err
@@ -103,7 +102,7 @@ func (c *Call) Read(p []byte) (int, error) {
 	n, err := c.body.Read(p)
 	if n > 0 {
 		c.began.Store(true)
-		c.timer.Reset(c.pause) // if it has fired already the call is cancelled, and stays so
+		c.timer.Reset(c.pause) // if it has already fired, the call is cancelled and stays so
 		if c.left -= n; c.left < 0 && err == nil {
 			err = errTooLarge
 		}
@@ -112,16 +111,15 @@ func (c *Call) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// drainTime is how long the end of a finished answer is waited for: it is on its
-// way already, unless the server forgot it.
+// drainTime is how long to wait for the end of a finished answer: it is
+// already on its way, unless the server forgot it.
 const drainTime = 250 * time.Millisecond
 
-// Drain reads what is left behind a finished answer, so that the connection can be
-// used again. It never takes long.
+// Drain reads what follows a finished answer, so that the connection can be reused. It never takes long.
 func (c *Call) Drain() {
 	c.pause = drainTime
 	c.timer.Reset(drainTime)
-	_, _ = io.CopyN(io.Discard, c, 64<<10) // whatever it gives, the answer is here
+	_, _ = io.CopyN(io.Discard, c, 64<<10) // whatever it returns, the answer is here
 }
 
 // Close ends the call, whatever state it is in.
@@ -134,8 +132,7 @@ func (c *Call) Close() error {
 	return nil
 }
 
-// Cause is why a call failed with err: the deadline or the cancellation behind it,
-// if there is one.
+// Cause returns why a call failed with err: the deadline or the cancellation behind it, if there is one.
 func (c *Call) Cause(err error) error {
 	if c.ctx.Err() != nil {
 		return context.Cause(c.ctx)

@@ -1,7 +1,6 @@
-// Package format is OpenAI's wire formats without a wire: how their addresses and
-// bodies are put together, and how the streams of Chat Completions, Responses and
-// the old Completions are taken apart. It promises that whatever a server sends
-// ends in one Done or one *model.Error and in nothing else.
+// Package format handles OpenAI's wire formats without the network: it builds addresses and bodies,
+// and parses the streams of Chat Completions, Responses and the old Completions. It promises that
+// whatever a server sends ends in exactly one Done or one *model.Error.
 package format
 
 import (
@@ -13,27 +12,25 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Stream is one answer on its way: whose it is, the call it comes through, and who
-// listens.
+// Stream is one answer in transit: whose it is, the call it comes through, and who listens.
 type Stream struct {
 	Side  wire.Side
 	Call  *wire.Call
 	Yield func(model.Chunk, error) bool
 	// Prefill is how the request began the answer.
 	Prefill string
-	// ThinkTags: what stands between <think> and </think> at the beginning of the answer is
-	// thinking. Servers of local models give it so.
+	// ThinkTags means that text between <think> and </think> at the beginning of the
+	// answer is thinking, as servers of local models send it.
 	ThinkTags bool
 }
 
-// The tags that stand before reasoning that can be sent back, so that no vendor is
-// sent another's.
+// Tags that precede reasoning that can be sent back, so that no vendor is sent another's.
 const (
 	ResponsesTag = "openai:"
 	RouterTag    = "openrouter:"
 )
 
-// part is a block in the making.
+// part is an unfinished block.
 type part struct {
 	kind    partKind
 	text    strings.Builder
@@ -41,7 +38,7 @@ type part struct {
 	name    string
 	sealed  string   // reasoning as it must be sent back, with its tag
 	details []detail // the same, in OpenRouter's pieces
-	order   int      // where the model put it; equal: in the order they came
+	order   int      // the model's position for it; equal: in order of arrival
 }
 
 type partKind int
@@ -55,7 +52,7 @@ const (
 // answer collects the blocks of one answer and passes their pieces on.
 type answer struct {
 	Stream
-	strip string // what the prefill lost at its end: the answer may begin with it
+	strip string // white space removed from the prefill's end: the answer may begin with it
 	tags  wire.ThinkTags
 
 	parts   []*part
@@ -78,7 +75,7 @@ func (s Stream) answer() answer {
 // fail ends the stream with an error.
 func (a *answer) fail(err *model.Error) { a.Yield(nil, err) }
 
-// end is the end of a stream that did not say so itself.
+// end handles the end of a stream that did not announce it.
 func (a *answer) end(err error) {
 	switch err := a.Call.Cause(err); {
 	case err != nil:
@@ -90,7 +87,7 @@ func (a *answer) end(err error) {
 	}
 }
 
-// finishWith gives the whole answer, with what was held back.
+// finishWith yields the complete answer, including what was held back.
 func (a *answer) finishWith() {
 	thinking, said := a.tags.Rest()
 	if a.think(nil, thinking) && a.say(nil, said) {
@@ -98,13 +95,13 @@ func (a *answer) finishWith() {
 	}
 }
 
-// whole is the end of a stream that said so.
+// whole handles the announced end of a stream.
 func (a *answer) whole() {
 	a.Call.Drain()
 	a.finishWith()
 }
 
-// growing is the last part if it is of that kind, or a new one.
+// growing returns the last part if it is of that kind, or a new one.
 func (a *answer) growing(kind partKind) *part {
 	if n := len(a.parts); n > 0 && a.parts[n-1].kind == kind {
 		return a.parts[n-1]
@@ -139,7 +136,7 @@ func (a *answer) say(p *part, s string) bool {
 	return a.Yield(model.TextDelta{Text: s}, nil)
 }
 
-// common is how many bytes a and b begin with alike.
+// common returns the length of the common prefix of a and b.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -160,13 +157,13 @@ func (a *answer) think(p *part, s string) bool {
 	return a.Yield(model.ThinkingDelta{Text: s}, nil)
 }
 
-// args adds arguments to a call; also none, for the first time.
+// args adds arguments to a call. The first piece may be empty.
 func (a *answer) args(p *part, s string) bool {
 	p.text.WriteString(s)
 	return a.Yield(model.ArgsDelta{Call: p.id, Name: p.name, Text: s}, nil)
 }
 
-// done is the whole answer.
+// done returns the complete answer.
 func (a *answer) done() model.Done {
 	d := model.Done{Usage: a.usage, ID: a.id, Stop: a.stop()}
 	for _, p := range a.parts {
@@ -190,8 +187,7 @@ func (a *answer) done() model.Done {
 	return d
 }
 
-// reasoning is a part as it is kept. What cannot be read but must be sent back is
-// redacted.
+// reasoning returns a part as it is stored. What cannot be read but must be sent back is redacted.
 func (p *part) reasoning(text string) chat.Thinking {
 	sealed := p.sealed
 	if len(p.details) > 0 {
@@ -210,7 +206,7 @@ func (a *answer) stop() chat.Stop {
 	case a.finish == "length":
 		return chat.StopLength
 	case a.calls > 0:
-		return chat.StopTools // some servers say "stop" all the same
+		return chat.StopTools // some servers say "stop" even so
 	case a.stopSeq:
 		return chat.StopSeq
 	default:

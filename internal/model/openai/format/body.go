@@ -13,16 +13,15 @@ import (
 	"chorus/internal/pattern"
 )
 
-// Extra are fields of somebody's own that are merged into the top level of every
-// body. One that we would write too replaces ours, and null takes ours away: so a
-// server is served that wants max_tokens, or knows no stream_options.
+// Extra are custom fields that are merged into the top level of every body. A field that we also write is
+// replaced, and null removes it. This supports servers that require max_tokens or do not know stream_options.
 type Extra map[string]json.RawMessage
 
-// ours are the fields that no extra may touch: what is asked, of whom, and that the
-// answer streams.
+// ours are the fields that no extra field may change: what is asked,
+// of which model, and that the answer streams.
 var ours = []string{"model", "messages", "input", "instructions", "prompt", "stream", "tools"}
 
-// Check says what is wrong with the extra fields.
+// Check returns what is wrong with the extra fields.
 func (e Extra) Check() error {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if slices.Contains(ours, key) {
@@ -35,7 +34,7 @@ func (e Extra) Check() error {
 	return nil
 }
 
-// Append writes the extra fields by name, each with a comma in front.
+// Append writes the extra fields by name, each preceded by a comma.
 func (e Extra) Append(body []byte) []byte {
 	for _, key := range slices.Sorted(maps.Keys(e)) {
 		if string(e[key]) == "null" {
@@ -47,14 +46,14 @@ func (e Extra) Append(body []byte) []byte {
 	return body
 }
 
-// Body is the beginning of a request that is being written. The fields come out in
-// the order they are set, except those that the extra fields replace.
+// Body is the beginning of a request that is being written. The fields appear in the
+// order in which they are set, except those that extra fields replace.
 type Body struct {
 	Bytes []byte
 	Extra Extra
 }
 
-// key begins a field with a comma in front; false: it is not ours to write.
+// key begins a field, preceded by a comma. It returns false if an extra field replaces it.
 func (b *Body) key(name string) bool {
 	if _, taken := b.Extra[name]; taken {
 		return false
@@ -84,7 +83,7 @@ func (b *Body) Float(name string, f *float64, least, most float64) {
 	}
 }
 
-// Stops sets the first stop sequences that are not empty: at most so many.
+// Stops sets the first stop sequences that are not empty, at most most of them.
 func (b *Body) Stops(name string, list []string, most int) {
 	stops := slices.DeleteFunc(slices.Clone(list), func(s string) bool { return s == "" })
 	stops = stops[:min(len(stops), most)]
@@ -93,21 +92,21 @@ func (b *Body) Stops(name string, list []string, most int) {
 	}
 }
 
-// version is a part of a path that says which version of an API stands below it.
+// version matches a part of a path that names a version of an API.
 var version = pattern.Lazy(`^v[0-9]+[a-z0-9]*$`)
 
-// endings are what an address may end in that names one call.
+// endings are the endings of addresses that name one call.
 var endings = []string{"/chat/completions", "/completions", "/responses", "/models"}
 
-// Base is the address below which the calls stand, ending in a slash, and the query
-// that goes with each of them. An address that names one call is cut before it, one
-// with a version anywhere in its path is used as it is, any other gets /v1.
+// Base returns the address below which the calls are found, with a trailing slash, and the query
+// that goes with each call. An address that names one call is cut before it, one with a version
+// anywhere in its path is used as it is, and any other gets /v1.
 func Base(address string) (base string, query url.Values) {
 	address = strings.TrimSpace(address)
 	address, _, _ = strings.Cut(address, "#")
 	if before, after, ok := strings.Cut(address, "?"); ok {
 		address = before
-		query, _ = url.ParseQuery(after) // what cannot be read is left out; the server will say what it misses
+		query, _ = url.ParseQuery(after) // unreadable parts are dropped; the server will report what is missing
 	}
 	address = strings.TrimRight(address, "/")
 	if address == "" {
@@ -122,7 +121,7 @@ func Base(address string) (base string, query url.Values) {
 	if _, after, ok := strings.Cut(address, "://"); ok {
 		path = after
 	}
-	_, path, _ = strings.Cut(path, "/") // a host is no version
+	_, path, _ = strings.Cut(path, "/") // a host is not a version
 	if !slices.ContainsFunc(strings.Split(path, "/"), version().MatchString) {
 		address += "/v1"
 	}
@@ -147,8 +146,7 @@ func modelNames(data []byte) ([]string, error) {
 	return names, nil
 }
 
-// Secrets are the values of headers that are long enough to be keys: no error
-// repeats them.
+// Secrets returns the header values that are long enough to be keys. No error repeats them.
 func Secrets(headers map[string]string) []string {
 	var out []string
 	for _, v := range headers {

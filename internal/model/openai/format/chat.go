@@ -11,8 +11,8 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// text is a JSON string; anything else that servers put in its place is passed
-// over, except that an object is kept as its JSON (arguments of some servers).
+// text is a JSON string. Anything else that servers send instead is skipped, except
+// that an object is kept as its JSON (arguments of some servers).
 type text string
 
 func (t *text) UnmarshalJSON(data []byte) error {
@@ -25,7 +25,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// chunk is one event of Chat Completions, as far as we look at it.
+// chunk is one event of Chat Completions, with the fields that are used.
 type chunk struct {
 	ID      string          `json:"id"`
 	Choices []choice        `json:"choices"`
@@ -56,8 +56,8 @@ type callDelta struct {
 	} `json:"function"`
 }
 
-// usage is of Chat Completions and Completions. Reasoning counts as completion, and
-// what OpenRouter says a call cost is not looked at: prices are the catalog's.
+// usage is used by Chat Completions and Completions. Reasoning counts as completion.
+// OpenRouter's report of a call's cost is ignored: prices are the catalog's.
 type usage struct {
 	Prompt     int `json:"prompt_tokens"`
 	Completion int `json:"completion_tokens"`
@@ -68,7 +68,7 @@ type usage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// ours counts the way we do: Input without what was cached.
+// ours converts the counts to ours: Input excludes what was cached.
 func (u *usage) ours() chat.Usage {
 	out := chat.Usage{Output: max(u.Completion, 0), CacheRead: max(u.CacheHit, 0)}
 	if u.Details != nil {
@@ -84,8 +84,8 @@ type chatAnswer struct {
 	byIndex map[int]*part
 }
 
-// Chat reads an answer of Chat Completions. It is whole at [DONE], or when the
-// stream ends after a finish reason: some servers leave [DONE] out.
+// Chat reads an answer of Chat Completions. It is complete at [DONE], or when the
+// stream ends after a finish reason: some servers omit [DONE].
 func (s Stream) Chat(body io.Reader) {
 	a := chatAnswer{answer: s.answer(), byIndex: map[int]*part{}}
 	readChunks(&a.answer, body, func(c chunk) json.RawMessage { return c.Error }, func(c chunk) bool {
@@ -100,7 +100,8 @@ func (s Stream) Chat(body io.Reader) {
 	})
 }
 
-// readChunks hands each chunk of an answer to take, until that is false. failed is the error that a chunk holds.
+// readChunks passes each chunk of an answer to take until that returns
+// false. failed returns the error that a chunk contains.
 func readChunks[T any](a *answer, body io.Reader, failed func(T) json.RawMessage, take func(T) bool) {
 	events := wire.NewEvents(body)
 	for events.Next() {
@@ -130,8 +131,7 @@ func readChunks[T any](a *answer, body io.Reader, failed func(T) json.RawMessage
 	a.end(events.Err())
 }
 
-// Report reads an error in a stream. OpenRouter gives HTTP statuses as codes, and
-// what they mean there they mean here.
+// Report reads an error in a stream. OpenRouter uses HTTP statuses as codes, with the same meaning.
 func Report(data []byte) wire.Report {
 	r := wire.ReadReport(data)
 	code, ok := r.Code.(float64)
@@ -151,7 +151,7 @@ func Report(data []byte) wire.Report {
 	return r
 }
 
-// take works one chunk in; false: nobody listens any more.
+// take handles one chunk. It returns false if nobody listens any more.
 func (a *chatAnswer) take(c chunk) bool {
 	a.id = cmp.Or(a.id, c.ID)
 	if c.Usage != nil {
@@ -203,7 +203,7 @@ func (a *chatAnswer) delta(ch choice) bool {
 	return true
 }
 
-// keep puts details to the reasoning they belong to: a signature comes after it.
+// keep adds details to the reasoning they belong to: a signature comes after it.
 func (a *chatAnswer) keep(list details) {
 	if len(list) == 0 {
 		return
@@ -222,9 +222,8 @@ func (a *chatAnswer) keep(list details) {
 	}
 }
 
-// call works a piece of a call in. The index says which; a piece without one
-// belongs to the call with its id, or to the newest. An id that repeats is the same
-// call, another id at the same index another call.
+// call handles a piece of a call. The index says which call. A piece without one belongs to the call with its
+// id, or to the newest. A repeated id means the same call; another id at the same index means another call.
 func (a *chatAnswer) call(d callDelta) bool {
 	p := a.find(d)
 	if p == nil {

@@ -19,11 +19,11 @@ type textChunk struct {
 	Error json.RawMessage `json:"error"`
 }
 
-// Completions reads an answer of the old Completions: text, and nothing else. It
-// is whole at [DONE], or when the stream ends after a finish reason.
+// Completions reads an answer of the old Completions, which is only text. It is
+// complete at [DONE], or when the stream ends after a finish reason.
 func (s Stream) Completions(body io.Reader) {
 	a := s.answer()
-	a.strip = "" // nothing is taken off a prompt's end
+	a.strip = "" // nothing is removed from a prompt's end
 	readChunks(&a, body, func(c textChunk) json.RawMessage { return c.Error }, a.takeText)
 }
 

@@ -8,11 +8,10 @@ import (
 	"chorus/internal/chat"
 )
 
-// detail is a piece of OpenRouter's reasoning_details. Whatever fields it has go
-// back as they came.
+// detail is a piece of OpenRouter's reasoning_details. All its fields go back as they came.
 type detail map[string]json.RawMessage
 
-// details is a list of them; anything else in its place is passed over.
+// details is a list of them; anything else in its place is skipped.
 type details []detail
 
 func (d *details) UnmarshalJSON(data []byte) error {
@@ -25,11 +24,11 @@ func (d *details) UnmarshalJSON(data []byte) error {
 
 func (d detail) word(key string) string {
 	var s text
-	_ = json.Unmarshal(d[key], &s) // what is no string says nothing
+	_ = json.Unmarshal(d[key], &s) // anything but a string counts as empty
 	return string(s)
 }
 
-// text is what the pieces let one read.
+// text returns the readable text of the pieces.
 func (d details) text() string {
 	var b strings.Builder
 	for _, one := range d {
@@ -39,7 +38,7 @@ func (d details) text() string {
 	return b.String()
 }
 
-// mergeDetail adds a piece: to the last one if it goes on with it, else behind it.
+// mergeDetail adds a piece: to the last one if it continues it, or else after it.
 func mergeDetail(list []detail, d detail) []detail {
 	if len(d) == 0 {
 		return list
@@ -63,21 +62,21 @@ func mergeDetail(list []detail, d detail) []detail {
 func sameField(a, b detail, key string) bool { return bytes.Equal(a[key], b[key]) }
 
 func encodeWord(s string) json.RawMessage {
-	data, _ := json.Marshal(s) // a string always encodes
+	data, _ := json.Marshal(s) // strings always encode
 	return data
 }
 
-// joinDetails writes the list; the fields of each piece in the order of their names.
+// joinDetails writes the list, with the fields of each piece sorted by name.
 func joinDetails(list []detail) string {
 	data, err := json.Marshal(list)
 	if err != nil {
-		return "[]" // cannot be: every value came out of JSON
+		return "[]" // impossible: every value came from JSON
 	}
 	return string(data)
 }
 
-// Details are the pieces of reasoning in blocks that OpenRouter is to get back, as
-// a JSON list; nil if there are none.
+// Details returns the pieces of reasoning in blocks that OpenRouter must
+// get back, as a JSON list, or nil if there are none.
 func Details(blocks chat.Blocks) []byte {
 	var all []detail
 	for _, b := range blocks {

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// event is one event of a Responses stream, as far as we look at it.
+// event is one event of a Responses stream, with the fields that are used.
 type event struct {
 	Type     string    `json:"type"`
 	Output   int       `json:"output_index"`
@@ -30,7 +30,7 @@ type event struct {
 	Error   json.RawMessage `json:"error"`
 }
 
-// item is one thing the model put out.
+// item is one item of the model's output.
 type item struct {
 	Type      text `json:"type"`
 	ID        text `json:"id"`
@@ -60,7 +60,7 @@ type response struct {
 	} `json:"error"`
 	Usage *struct {
 		Input   int `json:"input_tokens"`
-		Output  int `json:"output_tokens"` // reasoning included
+		Output  int `json:"output_tokens"` // includes reasoning
 		Details struct {
 			Cached  int `json:"cached_tokens"`
 			Written int `json:"cache_write_tokens"`
@@ -75,15 +75,15 @@ type responsesAnswer struct {
 	summary map[*part]int // the paragraph that a summary is in
 }
 
-// Responses reads an answer of the Responses API. It is whole at its last event,
-// which says how it ended; there is no [DONE].
+// Responses reads an answer of the Responses API. It is complete at its last
+// event, which says how it ended; there is no [DONE].
 func (s Stream) Responses(body io.Reader) {
 	a := responsesAnswer{answer: s.answer(), byIndex: map[int]*part{}, summary: map[*part]int{}}
 	events := wire.NewEvents(body)
 	for events.Next() {
 		data := bytes.TrimSpace(events.Data)
 		if len(data) == 0 || bytes.HasPrefix(data, []byte("[DONE]")) {
-			continue // some servers in between end every stream with it
+			continue // some intermediate servers end every stream with it
 		}
 		var ev event
 		if err := json.Unmarshal(data, &ev); err != nil {
@@ -115,7 +115,7 @@ func (s Stream) Responses(body io.Reader) {
 	a.end(events.Err())
 }
 
-// report is what an error event says: about the answer, at its top, or inside.
+// report returns what an error event says: about the answer, at its top, or inside.
 func (ev event) report(data []byte) wire.Report {
 	code, message := string(ev.Code), string(ev.Message)
 	if ev.Response != nil && ev.Response.Error != nil {
@@ -134,8 +134,8 @@ func (ev event) report(data []byte) wire.Report {
 	return wire.Report{Type: code, Code: code, Message: message}
 }
 
-// take works one event in; false: nobody listens any more. Events that only repeat
-// what the deltas said are passed over.
+// take handles one event. It returns false if nobody listens any more.
+// It skips events that only repeat the deltas.
 func (a *responsesAnswer) take(ev event) bool {
 	switch ev.Type {
 	case "response.output_item.added":
@@ -158,8 +158,8 @@ func (a *responsesAnswer) take(ev event) bool {
 	return true
 }
 
-// open begins an item's part; nil: nobody listens. Items that we did not ask for
-// give a part nobody sees.
+// open begins an item's part. It returns nil if nobody listens. Items that
+// we did not request get a part that nobody sees.
 func (a *responsesAnswer) open(index int, it item) *part {
 	p := &part{order: index}
 	switch it.Type {
@@ -178,7 +178,7 @@ func (a *responsesAnswer) open(index int, it item) *part {
 	return p
 }
 
-// part is the part at an index; one that nobody announced is begun.
+// part returns the part at an index, and begins one that was not announced.
 func (a *responsesAnswer) part(index int, kind partKind) *part {
 	if p := a.byIndex[index]; p != nil && p.kind == kind {
 		return p
@@ -186,7 +186,7 @@ func (a *responsesAnswer) part(index int, kind partKind) *part {
 	return a.open(index, item{Type: map[partKind]text{saying: "message", thinking: "reasoning", calling: "function_call"}[kind]})
 }
 
-// reason adds to a summary, whose paragraphs come apart.
+// reason adds to a summary and separates its paragraphs.
 func (a *responsesAnswer) reason(ev event) bool {
 	p := a.part(ev.Output, thinking)
 	if ev.Delta == "" {
@@ -199,8 +199,8 @@ func (a *responsesAnswer) reason(ev event) bool {
 	return a.think(p, string(ev.Delta))
 }
 
-// finishItem takes from a finished item what did not come before: reasoning as it
-// is to be sent back, and all of it from servers that do not stream the kind.
+// finishItem takes what did not come before from a finished item: reasoning as it must be
+// sent back, and everything from servers that do not stream the item.
 func (a *responsesAnswer) finishItem(ev event) bool {
 	it := ev.Item
 	switch it.Type {
@@ -242,7 +242,7 @@ func (a *responsesAnswer) finishItem(ev event) bool {
 	return true
 }
 
-// joinReasoning is a reasoning item as it is kept: its id is wanted back with its content.
+// joinReasoning returns a reasoning item as it is stored: its id must be sent back with its content.
 func joinReasoning(id, encrypted string) string {
 	if id == "" || strings.Contains(id, ":") {
 		return ResponsesTag + encrypted
@@ -250,8 +250,8 @@ func joinReasoning(id, encrypted string) string {
 	return ResponsesTag + id + ":" + encrypted
 }
 
-// CutReasoning is what was kept of a reasoning item, without its tag: its id and its content. One that was
-// kept without an id gets one that is always the same.
+// CutReasoning splits a stored reasoning item, given without its tag, into id and content. An
+// item that was stored without an id gets one that is always the same.
 func CutReasoning(kept string) (id, encrypted string) {
 	if id, encrypted, ok := strings.Cut(kept, ":"); ok {
 		return id, encrypted
@@ -260,7 +260,7 @@ func CutReasoning(kept string) (id, encrypted string) {
 	return "rs_" + hex.EncodeToString(sum[:16]), kept
 }
 
-// close is the last event. The parts stand where the model put them.
+// close handles the last event. The parts are in the model's order.
 func (a *responsesAnswer) close(r *response) {
 	a.finish = "stop"
 	if r != nil {

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/model/wire"
 )
 
-// Header is sent with every call: the key, and what an installation adds.
+// Header returns what is sent with every call: the key, and the headers that an installation adds.
 func Header(key string, more ...map[string]string) http.Header {
 	header := http.Header{}
 	if key != "" {
@@ -21,7 +21,7 @@ func Header(key string, more ...map[string]string) http.Header {
 	return header
 }
 
-// ListModels are the names of what a server offers.
+// ListModels returns the names of the models that a server offers.
 func ListModels(rest wire.Rest, call *wire.Call, url string) ([]string, error) {
 	defer func() { _ = call.Close() }()
 	var list json.RawMessage
