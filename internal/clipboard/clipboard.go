@@ -1,4 +1,4 @@
-// Package clipboard reads the picture that is in the clipboard of the desktop, which a terminal does not hand over by itself. Each kind of
+// Package clipboard reads the picture in the desktop's clipboard, which terminals do not pass on. Each kind of
 // desktop has a program for that.
 package clipboard
 
@@ -16,11 +16,11 @@ import (
 )
 
 const (
-	// readTime is how long a program may take; one that waits for another program's picture may wait for ever.
+	// readTime limits the time of a program; one that waits for another program's picture may wait for ever.
 	readTime = 10 * time.Second
-	// maxImage is more than any model takes.
+	// maxImage is more than any model accepts.
 	maxImage = 20 << 20
-	// How a PNG begins, and how osascript writes one.
+	// The start of a PNG, and how osascript prints one.
 	pngBegin, appleBegin, appleEnd = "\x89PNG\r\n\x1a\n", "«data PNGf", "»"
 )
 
@@ -29,7 +29,7 @@ var (
 	errTooBig = errors.New("the picture in the clipboard is too large")
 )
 
-// Image is the image in the clipboard, as PNG.
+// Image returns the picture in the clipboard as PNG.
 func Image(ctx context.Context) ([]byte, error) {
 	return image(ctx, runtime.GOOS, os.Getenv)
 }
@@ -41,7 +41,7 @@ func image(ctx context.Context, system string, getenv func(string) string) ([]by
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
-	out := &limited{most: 2 * maxImage} // osascript writes two letters for each byte
+	out := &limited{most: 2 * maxImage} // osascript prints two letters per byte
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdout, cmd.WaitDelay = out, time.Second
 	err := cmd.Run()
@@ -54,14 +54,14 @@ func image(ctx context.Context, system string, getenv func(string) string) ([]by
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("%s did not answer", command[0])
 	case errors.As(err, &ended):
-		return nil, errNone // they end so where the clipboard has something else, or nothing
+		return nil, errNone // the programs exit like this if the clipboard holds something else, or nothing
 	case err != nil:
 		return nil, err
 	}
 	return asPNG(out.data)
 }
 
-// reader is the program that prints the picture in the clipboard, and what to do where it is not there.
+// reader returns the program that prints the picture in the clipboard, and advice if it is missing.
 func reader(system string, getenv func(string) string) (command []string, advice string) {
 	switch {
 	case system == "darwin":
@@ -74,7 +74,7 @@ func reader(system string, getenv func(string) string) (command []string, advice
 	return nil, "there is no desktop clipboard here; name a file: /attach PATH"
 }
 
-// asPNG is a picture as the programs print it.
+// asPNG decodes the output of the programs.
 func asPNG(printed []byte) ([]byte, error) {
 	if letters, ok := bytes.CutPrefix(printed, []byte(appleBegin)); ok {
 		data, err := hex.DecodeString(strings.TrimSuffix(strings.TrimSpace(string(letters)), appleEnd))
@@ -92,7 +92,7 @@ func asPNG(printed []byte) ([]byte, error) {
 	return printed, nil
 }
 
-// limited keeps so many bytes, and refuses more.
+// limited keeps a limited number of bytes and refuses more.
 type limited struct {
 	data []byte
 	most int

@@ -1,5 +1,5 @@
-// Package sample is a small project to try Chorus on: a shell script with a bug, and tests that find it. It needs nothing but a
-// shell, and the offline model knows how to fix it, so that a newcomer sees an agent at work without any key.
+// Package sample is a small project for trying Chorus: a shell script with a bug, and tests that find it. It only needs a
+// shell, and the offline model can fix it, so a newcomer sees an agent at work without any key.
 package sample
 
 import (
@@ -19,8 +19,8 @@ var files embed.FS
 // gitTime is more than git needs for three files.
 const gitTime = 10 * time.Second
 
-// Write lays the project out in dir, which must be there. A file that is there already is left alone and is an error that names it.
-// Where git is installed it becomes a repository with one commit, so that what is changed can be seen; without it all else works.
+// Write creates the project in dir, which must exist. It leaves an existing file alone and returns an error that names it.
+// If git is installed the project becomes a repository with one commit, so that changes are visible; everything else works without git.
 func Write(ctx context.Context, dir string) error {
 	project, err := fs.Sub(files, "project")
 	if err != nil {
@@ -51,7 +51,7 @@ func Write(ctx context.Context, dir string) error {
 	return nil
 }
 
-// commit makes the folder a repository, as far as that works.
+// commit makes the folder a repository, if possible.
 func commit(ctx context.Context, dir string) {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()

@@ -30,12 +30,12 @@ type bound struct {
 	output string
 }
 
-// argument is where a field stands among the positional arguments; -1: it is a flag.
+// argument is the position of a field among the positional arguments; -1: it is a flag.
 func (b *bound) argument(f operation.Field) int {
 	return slices.IndexFunc(b.args, func(a operation.Argument) bool { return f.Is(operation.InCLI, a.Field) })
 }
 
-// flagName is the flag of a field; false: it has none here.
+// flagName returns the flag of a field; false: it has none here.
 func (b *bound) flagName(f operation.Field) (name, short string, ok bool) {
 	name, short, ok = f.In(operation.InCLI)
 	_, set := b.line.Set[f.Name]
@@ -61,7 +61,7 @@ func (b *bound) addFlags(cmd *cobra.Command) {
 		case reflect.Bool:
 			flags.BoolP(name, short, false, doc)
 		case reflect.Int, reflect.Int64:
-			n, _ := strconv.ParseInt(f.Default, 10, 64) // Set.Check has read it
+			n, _ := strconv.ParseInt(f.Default, 10, 64) // Set.Check has parsed it
 			flags.Int64P(name, short, n, doc)
 		case reflect.Slice:
 			flags.StringSliceP(name, short, nil, doc)
@@ -70,7 +70,7 @@ func (b *bound) addFlags(cmd *cobra.Command) {
 		}
 		_ = cmd.RegisterFlagCompletionFunc(name, func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 			return b.complete(cmd.Context(), f, prefix)
-		}) // fails only for a flag that is not there
+		}) // fails only for an unknown flag
 	}
 }
 
@@ -90,7 +90,7 @@ func (b *bound) checkArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// input makes the operation's input of the command line.
+// input builds the operation's input from the command line.
 func (b *bound) input(cmd *cobra.Command, args []string) (reflect.Value, error) {
 	in := reflect.New(b.d.In).Elem()
 	for _, f := range b.d.Fields() {
@@ -139,7 +139,7 @@ func (b *bound) setArgument(f operation.Field, into reflect.Value, rest []string
 	return f.SetText(into, rest[0], time.Now())
 }
 
-// setFlag takes the value of a flag, or what is meant where it is not given.
+// setFlag sets a field from its flag, or from the default if the flag is not given.
 func setFlag(cmd *cobra.Command, name string, f operation.Field, into reflect.Value) error {
 	flag := cmd.Flags().Lookup(name)
 	switch {
@@ -153,13 +153,13 @@ func setFlag(cmd *cobra.Command, name string, f operation.Field, into reflect.Va
 		return err
 	}
 	err := f.SetText(into, flag.Value.String(), time.Now())
-	if err == nil && into.IsZero() { // later it could not be told from one that was left out
+	if err == nil && into.IsZero() { // a zero value cannot be told from an omitted one later
 		err = f.CheckGiven(into)
 	}
 	return err
 }
 
-// wholeNames completes the beginnings of names. An id may be given as short as tables show it; to destroy something no less is enough.
+// wholeNames completes prefixes of names. An id may be as short as tables show it; destructive operations accept nothing shorter.
 func (b *bound) wholeNames(ctx context.Context, to Connection, in reflect.Value) error {
 	for _, f := range b.d.Fields() {
 		at := in.FieldByIndex(f.Index)
@@ -189,7 +189,7 @@ func (b *bound) completeArgument(cmd *cobra.Command, given []string, prefix stri
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// complete suggests values: those of an enum, or names from whoever carries operations out.
+// complete suggests values: those of an enum, or names from the executor.
 func (b *bound) complete(ctx context.Context, f operation.Field, prefix string) ([]string, cobra.ShellCompDirective) {
 	switch {
 	case f.File:

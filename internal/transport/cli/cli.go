@@ -1,8 +1,8 @@
 // Package cli makes cobra commands of operations: positional arguments, flags, completion, --json, a table
 // for people, and a confirmation before anything is destroyed.
 //
-// It promises that a command does the same in this home and on a server: it knows only an executor. What a
-// table or a sentence cannot show is said by an override, typed by the operation: Render, JSON, Prepare, Items.
+// It promises that a command does the same in this home and on a server, because it only uses an executor. If
+// a table or a sentence is not enough, an override typed by the operation takes over: Render, JSON, Prepare, Items.
 package cli
 
 import (
@@ -20,15 +20,15 @@ import (
 	"chorus/internal/suggest"
 )
 
-// Connection is who carries operations out for one command.
+// Connection carries out the operations of one command.
 type Connection struct {
 	operation.Executor
 	Caller operation.Caller
-	Server string // its address; "": the home of this machine
+	Server string // the server's address; "": the home of this machine
 	Close  func() error
 }
 
-// Options are what commands are made of.
+// Options configure the commands.
 type Options struct {
 	// Connect opens the connection when a command runs.
 	Connect func(ctx context.Context) (Connection, error)
@@ -36,13 +36,13 @@ type Options struct {
 	Usage func(error) error
 	// JSON is set by the flag --json.
 	JSON *bool
-	// Flags adds what every group has: where the server is. nil: nothing.
+	// Flags adds the flags of every group, which say where the server is. May be nil.
 	Flags func(*cobra.Command)
-	// Groups say what commands with the same first word are about.
+	// Groups describe commands with the same first word.
 	Groups map[string]string
-	// Prefixes are the nouns of which a unique beginning is enough, except to destroy.
+	// Prefixes are the nouns for which a unique prefix is enough, except to destroy.
 	Prefixes []string
-	// Width is that of the terminal, where output goes to one; nil or 0: it does not, and tables are as wide as they need.
+	// Width is the width of the terminal. If nil or 0, the output is not a terminal and tables are as wide as they need.
 	Width func() int
 }
 
@@ -53,28 +53,28 @@ func (o Options) width() int {
 	return o.Width()
 }
 
-// Commands makes cobra commands. It belongs to one goroutine.
+// Commands makes cobra commands. It may only be used by one goroutine.
 type Commands struct {
 	o         Options
 	overrides map[*operation.Definition]override
 }
 
-// New makes a maker of commands.
+// New returns a Commands.
 func New(o Options) *Commands {
 	return &Commands{o: o, overrides: map[*operation.Definition]override{}}
 }
 
-// View is where an output is shown, and of what.
+// View is where a result is printed.
 type View struct {
 	Out, Err io.Writer
 	Server   string // "": the home of this machine
-	Width    int    // of the terminal; 0: it is none
+	Width    int    // of the terminal; 0: not a terminal
 }
 
-// Narrow reports whether a wide table would lose too much of each cell: then the columns that matter least are better left out.
+// Narrow reports whether a wide table would cut its cells too much, so that the least important columns should be left out.
 func (v View) Narrow() bool { return v.Width > 0 && v.Width < narrow }
 
-// narrow is where eight columns begin to be too many.
+// narrow is the width below which eight columns are too many.
 const narrow = 110
 
 // Columns writes a table that fits the view.
@@ -83,7 +83,7 @@ func (v View) Columns() *Columns { return NewColumns(v.Out, v.Width) }
 type override struct {
 	render  func(v View, in, out any) error
 	json    func(v View, out any) any
-	usage   bool // an invalid input is a mistake in the command line
+	usage   bool // an invalid input is a command line error
 	items   func(v View, json bool) (each func(item any) error, end func(error) error)
 	fails   func(out any) error
 	prepare func(cmd *cobra.Command) func(ctx context.Context, c Connection, in reflect.Value, args []string) error
@@ -95,32 +95,32 @@ func (c *Commands) change(d *operation.Definition, change func(*override)) {
 	c.overrides[d] = o
 }
 
-// Render shows an operation's output to people in a way of its own. Its error is the command's.
+// Render prints an operation's output to people. Its error is the command's.
 func Render[In, Out any](c *Commands, op operation.Operation[In, Out], show func(v View, in In, out Out) error) {
 	c.change(op.Definition, func(o *override) {
 		o.render = func(v View, in, out any) error { return show(v, in.(In), out.(Out)) }
 	})
 }
 
-// JSON gives the output of --json a shape of its own.
+// JSON changes the shape of an operation's --json output.
 func JSON[In, Out any](c *Commands, op operation.Operation[In, Out], shape func(v View, out Out) any) {
 	c.change(op.Definition, func(o *override) { o.json = func(v View, out any) any { return shape(v, out.(Out)) } })
 }
 
-// InvalidIsUsage makes an input that the operation calls invalid a mistake in the command line, with the exit code
-// of one.
+// InvalidIsUsage turns an input that the operation calls invalid into a command line error, with that
+// exit code.
 func InvalidIsUsage(c *Commands, ops ...operation.Any) {
 	for _, op := range ops {
 		c.change(op.Def(), func(o *override) { o.usage = true })
 	}
 }
 
-// Fails says of an output that the command failed all the same: the error is the command's once the output is shown.
+// Fails makes a command fail although it has an output: the command returns the error after it has printed the output.
 func Fails[In, Out any](c *Commands, op operation.Operation[In, Out], fails func(Out) error) {
 	c.change(op.Definition, func(o *override) { o.fails = func(out any) error { return fails(out.(Out)) } })
 }
 
-// Items shows a stream in a way of its own: each item, and the end with the stream's error, whose own error is the command's.
+// Items prints a stream: each item, then the end with the stream's error. The error of end is the command's.
 func Items[In, Item any](c *Commands, op operation.Stream[In, Item], show func(v View, json bool) (each func(Item) error, end func(error) error)) {
 	c.change(op.Definition, func(o *override) {
 		o.items = func(v View, json bool) (func(any) error, func(error) error) {
@@ -130,7 +130,7 @@ func Items[In, Item any](c *Commands, op operation.Stream[In, Item], show func(v
 	})
 }
 
-// Prepare adds flags of its own to an operation's commands. What add returns changes the input before it is sent;
+// Prepare adds flags to an operation's commands. The function that add returns changes the input before it is sent;
 // args are the positional arguments.
 func Prepare[In, Out any](c *Commands, op operation.Operation[In, Out], add func(cmd *cobra.Command) func(ctx context.Context, c Connection, in *In, args []string) error) {
 	c.change(op.Definition, func(o *override) {
@@ -143,8 +143,8 @@ func Prepare[In, Out any](c *Commands, op operation.Operation[In, Out], add func
 	})
 }
 
-// AddTo hangs the operations of a set below a command: those whose words begin with its name. A command that is
-// there already stays: it was written by hand.
+// AddTo adds the operations whose words begin with the name of a command as its subcommands. Existing subcommands,
+// written by hand, are kept.
 func (c *Commands) AddTo(group *cobra.Command, set *operation.Set) *cobra.Command {
 	for _, d := range set.All() {
 		for _, line := range d.CLI {
@@ -166,9 +166,9 @@ func (c *Commands) AddTo(group *cobra.Command, set *operation.Set) *cobra.Comman
 	return group
 }
 
-// AddAll hangs every operation of a set below root: into the groups that are there, and into new ones where a
-// definition names one that is not. wanted says which groups are made whole, since the others would only cost time;
-// nil: all of them.
+// AddAll adds every operation of a set below root: to existing groups, or to new ones if a
+// definition names one that does not exist. wanted selects the groups to build in full, since building all of them takes time;
+// nil: all.
 func (c *Commands) AddAll(root *cobra.Command, set *operation.Set, wanted func(group string) bool) {
 	for _, d := range set.All() {
 		for _, line := range d.CLI {
@@ -210,7 +210,7 @@ func (c *Commands) child(at *cobra.Command, word string) *cobra.Command {
 	return x
 }
 
-// UnknownCommand says that a command holds no other of that name, and which one may be meant.
+// UnknownCommand is the error for an unknown subcommand, with a suggestion.
 func UnknownCommand(cmd *cobra.Command, word string) error {
 	var names []string
 	for _, x := range cmd.Commands() {

@@ -6,8 +6,8 @@ import (
 	"chorus/internal/operation"
 )
 
-// example is the command with plain values for what it needs, for one that brings no example of its own; "": it needs nothing, or something for
-// which nothing plain is known.
+// example builds an example for a command that has none of its own, with plain values for its arguments. It is "" if the command needs no
+// arguments, or one for which there is no plain value.
 func (b *bound) example() string {
 	words := []string{"  chorus", b.line.Words}
 	for i, arg := range b.args {
@@ -31,7 +31,7 @@ func (b *bound) example() string {
 	return strings.Join(words, " ")
 }
 
-// sample stands for a value in an example: a thing by its kind, anything else by what the argument is called.
+// sample is an example value: for a thing by its kind, for anything else by the argument's name.
 func sample(f operation.Field, argument string) string {
 	switch f.Noun {
 	case "session", "approval":

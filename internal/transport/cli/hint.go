@@ -11,7 +11,7 @@ var (
 	notThere  = pattern.Lazy(`(?:\b(?:open|stat|lstat|read) )([^\s:]+): no such file or directory$`)
 )
 
-// Hint is an error as a terminal says it: with what to type next where every surface has the same words, and with a missing file said plainly.
+// Hint rewrites an error for a terminal: it says what to type next where errors are the same everywhere, and names a missing file plainly.
 func Hint(words string) string {
 	if m := noneNamed().FindStringSubmatch(words); m != nil {
 		list := "thread"

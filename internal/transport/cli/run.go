@@ -60,7 +60,7 @@ func (b *bound) show(ctx context.Context, to Connection, in reflect.Value, v Vie
 	return b.own.fails(out)
 }
 
-// print shows an output: to people, or as JSON.
+// print prints an output, for people or as JSON.
 func (b *bound) print(v View, in, out any) error {
 	switch {
 	case *b.o.JSON && b.own.json != nil:
@@ -76,13 +76,13 @@ func (b *bound) print(v View, in, out any) error {
 	return WriteTable(v, b.d.TableOf(out), b.d.Empty)
 }
 
-// whole executes the operation; of a list it reads as many pages as it takes.
+// whole executes the operation. For a list it reads as many pages as needed.
 func (b *bound) whole(ctx context.Context, to Connection, in reflect.Value) (any, error) {
 	out, err := b.d.Whole(ctx, to, to.Caller, in.Interface())
 	return out, b.d.NamedIn(operation.InCLI, err)
 }
 
-// items is a list without what is around it: what --json prints of lists.
+// items returns a list without its envelope, as --json prints it.
 func items(out any) any {
 	v := reflect.ValueOf(out)
 	if v.Kind() != reflect.Struct {
@@ -115,7 +115,7 @@ func (b *bound) follow(ctx context.Context, to Connection, in reflect.Value, v V
 	return end(nil)
 }
 
-// save writes a file's bytes; name "": to the standard output.
+// save writes a file's bytes; name "": to standard output.
 func save(w io.Writer, name string, file operation.File) error {
 	if name == "" {
 		_, err := io.Copy(w, file)
@@ -129,7 +129,7 @@ func save(w io.Writer, name string, file operation.File) error {
 	return errors.Join(err, to.Close())
 }
 
-// PrintJSON writes a value as people and programs read it.
+// PrintJSON prints a value as indented JSON.
 func PrintJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)

@@ -14,30 +14,30 @@ import (
 	"chorus/internal/text"
 )
 
-// How short an id becomes on a terminal. The first ten letters are the millisecond in which it was made, so twelve are as good as all.
+// Lengths of ids on a terminal. The first ten letters are the millisecond of creation, so twelve identify an id in practice.
 const (
 	idLength  = 26
 	shortID   = 12
-	leastID   = 6 // what is taken for the beginning of one
-	leastCell = 6 // how narrow a column may become
+	leastID   = 6 // shorter words are not taken for the start of an id
+	leastCell = 6 // minimum width of a column
 	leastHead = 11
 	gap       = 2 // between columns
 )
 
-// Columns writes lines of cells that are separated by tabs, as text/tabwriter does. On a terminal they fit its width: ids become their
-// unique beginnings, and what is too long is cut, the widest column first.
+// Columns writes lines of tab-separated cells, as text/tabwriter does. On a terminal they fit its width: ids are shortened to
+// unique prefixes and long cells are cut, the widest column first.
 type Columns struct {
 	w     io.Writer
 	width int
 	text  bytes.Buffer
 }
 
-// NewColumns writes to w. width is the terminal's; 0: it is none, and nothing is cut.
+// NewColumns writes to w. width is the terminal's; 0: not a terminal, and nothing is cut.
 func NewColumns(w io.Writer, width int) *Columns { return &Columns{w: w, width: width} }
 
 func (c *Columns) Write(p []byte) (int, error) { return c.text.Write(p) }
 
-// Flush writes what came since the last one, as one table.
+// Flush writes the lines since the last Flush as one table.
 func (c *Columns) Flush() error {
 	defer c.text.Reset()
 	if c.width <= 0 {
@@ -68,7 +68,7 @@ func (c *Columns) Flush() error {
 	return nil
 }
 
-// layOut pads and cuts the cells of a row. A row of one cell is a remark and stays as it is.
+// layOut pads and cuts the cells of a row. A row with one cell is a remark and is not changed.
 func layOut(row []string, widths []int) string {
 	if len(row) == 1 {
 		return row[0]
@@ -83,7 +83,7 @@ func layOut(row []string, widths []int) string {
 	return out.String()
 }
 
-// natural is how wide each column would be.
+// natural is the full width of each column.
 func natural(rows [][]string) (widths []int) {
 	for _, row := range rows {
 		for i, cell := range row {
@@ -107,8 +107,8 @@ func total(widths []int) int {
 	return sum
 }
 
-// least is how narrow each column may become at once, and how narrow at worst. First the heads stay whole; columns of ids and times always do, since half of
-// one is of no use to anybody.
+// least is the minimum width of each column, in two steps. In the first step heads are not cut. Columns of ids and times are never cut, because
+// half of one is useless.
 func least(rows [][]string, uncut []bool) (limits [2][]int) {
 	for i, head := range rows[0] {
 		whole := max(min(markdown.Width(head), leastHead), leastCell)
@@ -121,8 +121,8 @@ func least(rows [][]string, uncut []bool) (limits [2][]int) {
 	return limits
 }
 
-// fit makes columns narrower until they fit into room, the widest one first. The first one has the names of things: it gives once it takes half of the
-// room, then before the heads of others are cut, and more of it last.
+// fit narrows columns until they fit into room, the widest one first. The first column holds names: it is cut if it takes more than half of the
+// room, then before the heads of others are cut, and further only at last.
 func fit(widths []int, limits [2][]int, room int) {
 	for _, step := range []struct{ first, others int }{{room / 2, 0}, {room / 3, 0}, {room / 3, 1}, {leastCell, 1}} {
 		for total(widths) > room {
@@ -147,7 +147,7 @@ func fit(widths []int, limits [2][]int, room int) {
 	}
 }
 
-// withoutEmpty leaves out the columns in which nothing stands below the head.
+// withoutEmpty drops columns that have only a head.
 func withoutEmpty(rows [][]string, uncut []bool) ([][]string, []bool) {
 	full := make([]bool, len(uncut))
 	for i, row := range rows {
@@ -180,7 +180,7 @@ func withoutEmpty(rows [][]string, uncut []bool) ([][]string, []bool) {
 	return out, kept
 }
 
-// withoutLast leaves out columns, the last ones first, until the others have room below their heads: rows that wrap cannot be read at all.
+// withoutLast drops the last columns until the others have room below their heads, because wrapped rows are unreadable.
 func withoutLast(rows [][]string, uncut []bool, room int) ([][]string, []bool) {
 	keep := len(rows[0])
 	for ; keep > 2; keep-- {
@@ -199,7 +199,7 @@ func withoutLast(rows [][]string, uncut []bool, room int) ([][]string, []bool) {
 	return out, uncut[:min(len(uncut), keep)]
 }
 
-// shortenTimes leaves the year and the seconds out of times, and says which columns have some: they are not cut either.
+// shortenTimes removes the year and the seconds from times, and reports which columns contain times: these are not cut.
 func shortenTimes(rows [][]string, whole []bool) {
 	for _, row := range rows {
 		for i, cell := range row {
@@ -215,7 +215,7 @@ func shortenTimes(rows [][]string, whole []bool) {
 	}
 }
 
-// shortenIDs cuts the ids in a column to beginnings that are different from each other, and says which columns have some.
+// shortenIDs cuts the ids of a column to distinct prefixes, and reports which columns contain ids.
 func shortenIDs(rows [][]string) (ids []bool) {
 	columns := 0
 	for _, row := range rows {
@@ -241,7 +241,7 @@ func shortenIDs(rows [][]string) (ids []bool) {
 	return ids
 }
 
-// unique reports whether different ids have different beginnings of n letters.
+// unique reports whether different ids have different prefixes of n letters.
 func unique(rows [][]string, at []int, column, n int) bool {
 	seen := map[string]string{}
 	for _, i := range at {
@@ -254,12 +254,12 @@ func unique(rows [][]string, at []int, column, n int) bool {
 	return true
 }
 
-// isID reports whether a cell is one of our ids: a ULID in small letters.
+// isID reports whether a cell is one of our ids: a lower-case ULID.
 func isID(cell string) bool {
 	return len(cell) == idLength && idLetters(cell) && (cell[0] >= '0' && cell[0] <= '7')
 }
 
-// beginsID reports whether a word could be the beginning of an id.
+// beginsID reports whether a word could be the start of an id.
 func beginsID(word string) bool {
 	word = strings.ToLower(word)
 	return len(word) >= leastID && len(word) < idLength && idLetters(word) && word[0] >= '0' && word[0] <= '7'
@@ -269,7 +269,7 @@ func idLetters(s string) bool {
 	return strings.Trim(s, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
 
-// Details writes names and what stands for each, one a line; on a terminal long texts go on below themselves. Nothing is cut.
+// Details writes names and values, one per line. On a terminal long values are wrapped under themselves. Nothing is cut.
 func (v View) Details(rows [][2]string) error {
 	widest := 0
 	for _, row := range rows {
@@ -282,7 +282,7 @@ func (v View) Details(rows [][2]string) error {
 	var out strings.Builder
 	for _, row := range rows {
 		if v.Width > 0 && row[1] == "" {
-			continue // an empty value tells nobody anything
+			continue // skip empty values
 		}
 		name := row[0]
 		for _, line := range text.WrapWords(row[1], room, markdown.Width) {
@@ -294,11 +294,11 @@ func (v View) Details(rows [][2]string) error {
 	return err
 }
 
-// minValue is how narrow a text may become beside its name.
+// minValue is the minimum width of a value next to its name.
 const minValue = 20
 
-// WriteTable writes a table in columns that fit the view; empty is said of a list without rows. One without a head tells of one thing,
-// and nothing of that is cut.
+// WriteTable writes a table in columns that fit the view; empty is printed for a list without rows. A table without a head describes one
+// thing, and nothing of it is cut.
 func WriteTable(v View, t operation.Table, empty string) error {
 	if len(t.Rows) == 0 {
 		if empty == "" {
@@ -323,19 +323,19 @@ func WriteTable(v View, t operation.Table, empty string) error {
 	for _, row := range t.Rows {
 		cells := make([]string, len(row))
 		for i, cell := range row {
-			cells[i] = text.OneLine(cell) // what others wrote must not steer the terminal
+			cells[i] = text.OneLine(cell) // others' text may contain control sequences
 		}
 		fmt.Fprintln(columns, strings.Join(cells, "\t"))
 	}
 	return columns.Flush()
 }
 
-// pairs reports whether each row is a name and what stands for it.
+// pairs reports whether each row is a name and a value.
 func pairs(rows [][]string) bool {
 	return !slices.ContainsFunc(rows, func(row []string) bool { return len(row) != 2 })
 }
 
-// ClipLine is a text in one line of at most n characters, which steers no terminal.
+// ClipLine is a text in one line of at most n characters, without control sequences.
 func ClipLine(s string, n int) string {
 	s = strings.Join(strings.Fields(markdown.Clean(s)), " ")
 	if r := []rune(s); len(r) > n {

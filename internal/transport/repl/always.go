@@ -12,8 +12,8 @@ import (
 	"chorus/internal/theme"
 )
 
-// offer shows what "always" may mean, below its card: from the narrowest on, with
-// samples of what each would allow and what would be asked all the same.
+// offer shows what "always" would allow, below its card: the narrowest step first, with
+// samples of what each step would allow and what it would still ask for.
 func offer(o approval.Always, width int, look theme.Theme) []string {
 	width = max(width, 20)
 	bar := look.Paint(theme.Warn, "│") + " "
@@ -35,7 +35,7 @@ func offer(o approval.Always, width int, look theme.Theme) []string {
 	for i, s := range o.Steps {
 		put(fmt.Sprintf("%d  ", i+1), theme.Plain, s.Means)
 		for _, r := range s.Rows() {
-			if r.Name == "rule" || r.Name == "" { // an expression: its meaning stands above, and `permit allowed list` shows it
+			if r.Name == "rule" || r.Name == "" { // an expression: its meaning is shown above, and `permit allowed list` shows the rule
 				continue
 			}
 			for k, line := range hardWrap(markdown.Visible(r.Text), width-2-3-column-2) {
@@ -50,7 +50,7 @@ func offer(o approval.Always, width int, look theme.Theme) []string {
 	return out
 }
 
-// numbers are the keys of the steps: "1", "1-3", or "" where there are none.
+// numbers are the keys of the steps: "1", "1-3", or "" if there are none.
 func numbers(o approval.Always) string {
 	switch len(o.Steps) {
 	case 0:
@@ -86,7 +86,7 @@ type offerMsg struct {
 	err   error
 }
 
-// propose fetches what "always" may mean for the approval on the screen.
+// propose fetches what "always" would allow for the approval on the screen.
 func (w *window) propose() tea.Cmd {
 	id := w.card.ID
 	return func() tea.Msg {
@@ -134,7 +134,7 @@ func (w *window) offerKeys() string {
 	return text
 }
 
-// keep says yes and keeps a rule.
+// keep approves and keeps a rule.
 func (w *window) keep(step approval.Step) tea.Cmd {
 	a := *w.card
 	w.card, w.answering, w.note, w.form, w.offer = nil, false, nil, nil, nil

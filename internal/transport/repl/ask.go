@@ -10,8 +10,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// ask puts the next open approval on the terminal. Where nobody can be asked the
-// answer is no.
+// ask shows the next open approval on the terminal. If nobody can be asked, it denies.
 func (f *follower) ask(ctx context.Context) {
 	for f.open == nil && len(f.approvals) > 0 {
 		q := f.approvals[0]
@@ -46,7 +45,7 @@ func (f *follower) card(a approval.Approval) []string {
 	return f.unframed(card(a, f.s.Label(a.Call.Name, a.Call.Args), f.con.cardRoom(), f.con.errLook()))
 }
 
-// unframed takes the frame away, which a screen reader would read out.
+// unframed removes the frame, which a screen reader would read out.
 func (f *follower) unframed(lines []string) []string {
 	if f.con.Plain {
 		for i, line := range lines {
@@ -81,7 +80,7 @@ func (f *follower) prompt() {
 	f.printer.screen.write(f.con.Err, mark+words+" ")
 }
 
-// propose shows what "always" may mean for the open approval.
+// propose shows what "always" would allow for the open approval.
 func (f *follower) propose(ctx context.Context) {
 	o, err := f.s.Propose(ctx, f.open.ID)
 	if err != nil {
@@ -93,7 +92,7 @@ func (f *follower) propose(ctx context.Context) {
 	f.prompt()
 }
 
-// deny answers for nobody. In a run of one prompt the run ends there as well.
+// deny denies for nobody. In a run of one prompt it also ends the run.
 func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	label := f.s.Label(a.Call.Name, a.Call.Args)
 	f.printer.fail(theme.Bad, "✗ ", "denied, because there is no terminal to ask on: "+cmp.Or(label, a.Call.Name))
@@ -110,7 +109,7 @@ func (f *follower) deny(ctx context.Context, a approval.Approval) {
 	}
 }
 
-// typed takes a line for the open approval; the end of input is a no.
+// typed takes a line for the open approval. The end of input denies.
 func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	if f.open == nil {
 		return
@@ -148,7 +147,7 @@ func (f *follower) typed(ctx context.Context, line string, ok bool) {
 	f.ask(ctx)
 }
 
-// read understands what was typed to the approval, or to what always may mean.
+// read parses what was typed as an answer to the approval or to the offer of "always".
 func (f *follower) read(line string) (verdict, bool) {
 	if f.open != nil && approval.IsQuestion(f.open.Actions) {
 		return readAnswer(line)
@@ -166,12 +165,12 @@ func (f *follower) read(line string) (verdict, bool) {
 	case "s", "session":
 		return verdict{ok: true, always: true}, true
 	case "a", "always":
-		return verdict{}, false // which one?
+		return verdict{}, false // ambiguous
 	}
 	return readVerdict(line)
 }
 
-// say hands in an answer.
+// say submits an answer.
 func (f *follower) say(ctx context.Context, id string, v verdict) error {
 	if v.step != nil {
 		return f.s.Keep(ctx, id, v.step.Rules)
@@ -179,7 +178,7 @@ func (f *follower) say(ctx context.Context, id string, v verdict) error {
 	return f.s.Answer(ctx, id, v.ok, v.note, v.always)
 }
 
-// settled forgets an approval that was answered, here or elsewhere.
+// settled drops an approval that was answered, here or elsewhere.
 func (f *follower) settled(id string) {
 	if f.open != nil && f.open.ID == id {
 		f.open, f.form = nil, nil

@@ -15,7 +15,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// pastedImage is the path of a picture, where a paste is nothing else: that is how terminals hand over a file that is dropped on them.
+// pastedImage is the path of a picture if a paste is nothing else: terminals paste the path of a file that is dropped on them.
 func pastedImage(pasted string) (string, bool) {
 	path := strings.TrimSpace(pasted)
 	if strings.ContainsAny(path, "\n\r") || path == "" {
@@ -34,8 +34,8 @@ func pastedImage(pasted string) (string, bool) {
 	return path, err == nil && info.Mode().IsRegular()
 }
 
-// attach has a file of this machine go with the next prompt, and says so; without a path it is the picture in the clipboard. Only what the
-// person names is read.
+// attach attaches a file of this machine to the next prompt and returns a confirmation. Without a path it attaches the picture in the
+// clipboard. It only reads what the person names.
 func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]byte, error), dir, path string) (string, error) {
 	taker, ok := s.(Attacher)
 	switch {
@@ -72,7 +72,7 @@ func attach(ctx context.Context, s Session, clipboard func(context.Context) ([]b
 	return "attached " + filepath.Base(path) + " to the next message", nil
 }
 
-// attach attaches beside the window.
+// attach attaches without blocking the window.
 func (w *window) attach(line, path string) tea.Cmd {
 	dir := ""
 	if here, err := os.Getwd(); err == nil {
@@ -88,5 +88,5 @@ func (w *window) attach(line, path string) tea.Cmd {
 	}
 }
 
-// attachedMsg says that a file has come, or has not.
+// attachedMsg reports that a file was attached or failed.
 type attachedMsg struct{ tea.Msg }

@@ -16,8 +16,8 @@ import (
 	"chorus/internal/theme"
 )
 
-// card is an approval with all that is needed to answer it. Nothing in it is cut
-// or hidden: characters that a terminal would obey are spelled out.
+// card is an approval with everything needed to answer it. Nothing in it is cut
+// or hidden: control characters are spelled out.
 func card(a approval.Approval, label string, width int, look theme.Theme) []string {
 	width = max(width, 20)
 	bar := look.Paint(theme.Warn, "│") + " "
@@ -28,7 +28,7 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 	}
 	out := []string{look.Paint(theme.Warn, "┌ ") + look.Paint(theme.Strong, markdown.Truncate(title, room))}
 	args := arguments(a.Call.Args, a.Preview != "")
-	column := len("does") // the names stand in a column as wide as the longest, within reason
+	column := len("does") // the names form a column as wide as the longest, within limits
 	for _, arg := range args {
 		column = max(column, min(markdown.Width(arg.name), room/3))
 	}
@@ -43,7 +43,7 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 		}
 	}
 	row := func(name, value string) { rows(name, hardWrap(markdown.Visible(value), room-column-2)) }
-	words := func(name, value string) { // ours: no space in it means anything
+	words := func(name, value string) { // our own text, whose spaces mean nothing
 		rows(name, markdown.Wrap(markdown.Visible(value), max(room-column-2, 8)))
 	}
 	for _, arg := range args {
@@ -88,7 +88,7 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 	return out
 }
 
-// partLines are the parts of a call with what the rules say of each, nested as they start each other.
+// partLines are the parts of a call with the verdict of the rules on each, nested as they start each other.
 func partLines(parts []chat.JudgedPart) string {
 	var b strings.Builder
 	for _, p := range parts {
@@ -103,13 +103,13 @@ func partLines(parts []chat.JudgedPart) string {
 
 const choices = "[y]es  [n]o  [a]lways…  (n and words: no, with that note)"
 
-// numberedChoices are the same, read out.
+// numberedChoices are the same for a screen reader.
 const numberedChoices = "1 [y]es, 2 [n]o, 3 [a]lways; n and words is a no with that note:"
 
-// questionChoices is how a question is answered that wants more than yes or no.
+// questionChoices are the ways to answer a question that needs more than yes or no.
 const questionChoices = "your answer, [y]es for the suggestion, or [n]o to decline"
 
-// readAnswer understands what was typed to a question: a no, a yes to what it suggests, or the answer.
+// readAnswer parses the answer to a question: a no, a yes to its suggestion, or the answer itself.
 func readAnswer(line string) (v verdict, ok bool) {
 	switch line = strings.TrimSpace(line); strings.ToLower(line) {
 	case "":
@@ -122,7 +122,7 @@ func readAnswer(line string) (v verdict, ok bool) {
 	return verdict{ok: true, note: line}, true
 }
 
-// doesLines are what the rules say that a call does, where the arguments do not: a line each, without the words for rules in front of them.
+// doesLines are the actions of a call, if its arguments do not already show them: one per line, without the rule prefix.
 func doesLines(a approval.Approval) string {
 	if approval.IsQuestion(a.Actions) {
 		return ""
@@ -130,7 +130,7 @@ func doesLines(a approval.Approval) string {
 	own := "tool:" + a.Call.Name + ":"
 	others := func(action string) bool { return !strings.HasPrefix(action, own) }
 	if len(a.Parts) > 1 && !slices.ContainsFunc(a.Actions, others) {
-		return "" // the command stands above, and its parts below
+		return "" // the command is shown above, its parts below
 	}
 	if len(a.Actions) == 1 {
 		_, detail, _ := strings.Cut(strings.TrimPrefix(a.Actions[0], "tool:"), ":")
@@ -147,7 +147,7 @@ func doesLines(a approval.Approval) string {
 
 type argument struct{ name, value string }
 
-// arguments lists what a call was given, the short ones first. Long text that a
+// arguments lists the arguments of a call, the short ones first. Long text that a
 // diff shows anyway is only counted.
 func arguments(raw []byte, hasDiff bool) []argument {
 	var fields map[string]json.RawMessage
@@ -166,7 +166,7 @@ func arguments(raw []byte, hasDiff bool) []argument {
 		} else if pretty := (&bytes.Buffer{}); json.Indent(pretty, value, "", "  ") == nil {
 			text = pretty.String()
 		}
-		// Two lines fit the eye; anything longer is in the diff, line by line.
+		// Two lines are easy to read; longer text is in the diff, line by line.
 		if hasDiff && (len(text) > 200 || strings.Count(text, "\n") > 1) {
 			text = fmt.Sprintf("(%d bytes, the change is shown below)", len(text))
 		}
@@ -181,7 +181,7 @@ func arguments(raw []byte, hasDiff bool) []argument {
 	return out
 }
 
-// hardWrap breaks lines at the very column, so that not one space is lost.
+// hardWrap breaks lines exactly at the column, so that no space is lost.
 func hardWrap(s string, width int) []string {
 	return markdown.Diff(s, max(width, 8), theme.Theme{})
 }
@@ -193,10 +193,10 @@ type verdict struct {
 	ok     bool
 	always bool
 	note   string
-	step   *approval.Step // to be kept for good
+	step   *approval.Step // to be kept
 }
 
-// readVerdict understands what was typed. Anything but a clear answer is none:
+// readVerdict parses what was typed. Anything but a clear answer is no verdict:
 // a prompt typed by mistake must not approve or deny.
 func readVerdict(line string) (v verdict, ok bool) {
 	line = strings.TrimSpace(line)

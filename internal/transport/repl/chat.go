@@ -18,40 +18,40 @@ import (
 	"chorus/internal/theme"
 )
 
-// ChatOptions say where a chat begins and where it is shown.
+// ChatOptions say where a chat starts and where it is shown.
 type ChatOptions struct {
-	// Prompt, when set, is sent first.
+	// Prompt, if set, is sent first.
 	Prompt string
-	// After is the number of the event to begin behind, and Head that of the last
-	// event there is: what lies between is history, of which the last few messages
-	// are shown. Both are 0 for a new conversation.
+	// After is the number of the event to start after, and Head that of the last event.
+	// The events between them are history, of which the last few messages are shown.
+	// Both are 0 for a new conversation.
 	After, Head int64
-	// History is what was typed before, oldest first, for the up key; Everywhere is what Ctrl-R looks
-	// through beside that. Remember (may be nil) is called with every further input.
+	// History is earlier input, oldest first, for the up key. Everywhere is what Ctrl-R searches
+	// in addition. Remember (may be nil) is called with each new input.
 	History, Everywhere []string
 	Remember            func(input string) error
-	// Editor is the command that the input is opened with by Ctrl-G; "": there is none.
+	// Editor is the command for Ctrl-G; "": there is none.
 	Editor string
-	// Clipboard gives the picture in the clipboard, which Ctrl-V and /attach alone have go with the next message; nil: it cannot be read.
+	// Clipboard returns the picture in the clipboard, for Ctrl-V and for /attach without a path; nil: it cannot be read.
 	Clipboard func(ctx context.Context) ([]byte, error)
-	// KeepTheme keeps the theme that the person chose for the next time; nil: it holds until they leave.
+	// KeepTheme stores the chosen theme for the next time; nil: it lasts until the person leaves.
 	KeepTheme func(ctx context.Context, name string) error
-	// Hint (may be "") is for somebody who is here for the first time.
+	// Hint (may be "") is for first-time users.
 	Hint string
-	// Pick begins with the choice of another session.
+	// Pick starts with the choice of another session.
 	Pick bool
 	// Commands are further slash commands that the session answers.
 	Commands []Command
-	// Remarks are shown as they come; nil: there are none.
+	// Remarks are shown as they arrive; may be nil.
 	Remarks <-chan notice.Notice
 	Console Console
-	// Interrupts is rung by Ctrl-C where there is no window. Nil: Chat listens itself.
+	// Interrupts receives on Ctrl-C if there is no window. If nil, Chat listens itself.
 	Interrupts <-chan os.Signal
 }
 
-// Chat is a conversation until the person leaves. Without a terminal it reads one
-// prompt a line, and what would have to be asked is denied. The error *Resume says which other
-// session the person wants.
+// Chat runs a conversation until the person leaves. Without a terminal it reads one
+// prompt per line and denies what it would have to ask. The error *Resume names another
+// session that the person wants.
 func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -60,7 +60,7 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	}
 	w := newWindow(ctx, s, o)
 	words := w.greeting("Esc")
-	if o.Pick { // whoever chooses another session is greeted by that one
+	if o.Pick { // the chosen session greets the person
 		words = say("", pickWords, w.room())
 	}
 	if _, err := fmt.Fprintln(o.Console.Out, strings.Join(words, "\n")); err != nil {
@@ -89,20 +89,20 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	return w.exit, nil
 }
 
-// environment is what the library knows of the terminal. That colours are not wanted is known here: without it, it would take away those that
-// somebody chooses all the same.
+// environment is what the library may know of the terminal. We handle NO_COLOR ourselves: the library would remove colours even from somebody
+// who has chosen a theme.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") })
 }
 
-// The waits before a broken watch is taken up again.
+// The waits before a broken watch is restarted.
 const (
 	firstRewatch = 500 * time.Millisecond
 	lastRewatch  = 10 * time.Second
 )
 
-// keepWatching passes items on as messages until ctx ends, and takes the watch up
-// again behind the last event when it breaks.
+// keepWatching passes items on as messages until ctx ends. When the watch breaks it
+// restarts it after the last event.
 func keepWatching(ctx context.Context, s Session, after int64, send func(tea.Msg)) {
 	wait := firstRewatch
 	for {
@@ -148,7 +148,7 @@ func passOn(ctx context.Context, remarks <-chan notice.Notice, send func(notice.
 	}
 }
 
-// plainChat is the chat of pipes and tests: one prompt a line.
+// plainChat is the chat for pipes and tests: one prompt per line.
 func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 	if o.Interrupts == nil {
 		ch := make(chan os.Signal, 2)
@@ -216,7 +216,7 @@ func plainChat(ctx context.Context, s Session, o ChatOptions) (exit int, err err
 	}
 }
 
-// plainMark stands where a line is waited for, on a terminal that nothing is drawn on.
+// plainMark is the prompt for a line on a terminal without drawing.
 const plainMark = "> "
 
 type plain struct {
@@ -225,20 +225,20 @@ type plain struct {
 	all   []Command
 	f     *follower
 	items <-chan watched
-	late  []string // the greeting, until it is printed: whoever chooses another session first is greeted by that one
-	asks  bool     // somebody sits here
+	late  []string // the greeting, not printed yet: a chosen session greets instead
+	asks  bool     // a person sits here
 	open  *choice  // what the next line chooses; nil: nothing
-	begun string   // what the next words begin with: a file that was chosen
+	begun string   // text that precedes the next words: a chosen file
 	exit  int
 }
 
-// greet prints the greeting, once.
+// greet prints the greeting once.
 func (c *plain) greet() {
 	c.f.printer.screen.print(c.o.Console.Err, c.late...)
 	c.late = nil
 }
 
-// line handles one input and reports whether it was the last.
+// line handles one input and reports whether to leave.
 func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
 	if c.open != nil {
 		return c.chosen(ctx, text)
@@ -250,7 +250,7 @@ func (c *plain) line(ctx context.Context, text string) (leave bool, err error) {
 	return c.words(ctx, text)
 }
 
-// words handles what somebody said.
+// words handles a message.
 func (c *plain) words(ctx context.Context, text string) (leave bool, err error) {
 	if c.o.Remember != nil {
 		if err := c.o.Remember(text); err != nil {
@@ -268,7 +268,7 @@ func (c *plain) words(ctx context.Context, text string) (leave bool, err error) 
 	return c.send(ctx, text)
 }
 
-// send hands in a prompt and shows what becomes of it.
+// send submits a prompt and shows what becomes of it.
 func (c *plain) send(ctx context.Context, text string) (leave bool, err error) {
 	receipt, err := c.s.Send(ctx, text)
 	if err != nil {

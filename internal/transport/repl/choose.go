@@ -10,18 +10,18 @@ import (
 	"chorus/internal/theme"
 )
 
-// choice is a list of which one is chosen by its number, where nothing can be drawn: what a menu is in a window.
+// choice is a list to choose from by number, for terminals without drawing. It corresponds to the menu of the window.
 type choice struct {
-	what string // what is chosen
-	none string // what becomes of no choice
+	what string // what is being chosen
+	none string // what happens without a choice
 	list []Completion
 	take func(ctx context.Context, c *Completion) (leave bool, err error) // nil: none of them
 }
 
-// maxNumbered is how many are read out at once; more are narrowed by a part of their names.
+// maxNumbered is how many choices are listed at once. A part of a name narrows a longer list.
 const maxNumbered = 20
 
-// offer reads out what can be chosen, and has the next line be the answer.
+// offer lists the choices and makes the next line the answer.
 func (c *plain) offer(o choice) {
 	c.open = &o
 	lines := []string{fmt.Sprintf("%s: type a number, part of a name to narrow the list, or Enter %s", o.what, o.none)}
@@ -40,7 +40,7 @@ func (c *plain) offer(o choice) {
 	}
 }
 
-// chosen takes the line that was typed to the open choice.
+// chosen handles the line typed for the open choice.
 func (c *plain) chosen(ctx context.Context, line string) (leave bool, err error) {
 	o := *c.open
 	line = strings.TrimSpace(line)
@@ -71,7 +71,7 @@ func (c *plain) chosen(ctx context.Context, line string) (leave bool, err error)
 	return false, nil
 }
 
-// completions are how a line could go on, as far as the session knows.
+// completions returns the session's completions of a line.
 func (c *plain) completions(ctx context.Context, typed string) (out []Completion) {
 	completer, ok := c.s.(Completer)
 	if !ok {
@@ -81,7 +81,7 @@ func (c *plain) completions(ctx context.Context, typed string) (out []Completion
 	defer cancel()
 	list, err := completer.Complete(ctx, typed)
 	if err != nil {
-		return nil // it is an offer, no more
+		return nil // completion is optional
 	}
 	for _, one := range list {
 		if one.Line != "" && markdown.Clean(one.Line) == one.Line && !strings.ContainsAny(one.Line, "\n\t") {
@@ -91,7 +91,7 @@ func (c *plain) completions(ctx context.Context, typed string) (out []Completion
 	return out
 }
 
-// offersFor offers what a command could be given, or which commands begin so; false: there is nothing to choose from.
+// offersFor offers arguments for a command, or the commands that begin so; false: there is nothing to choose from.
 func (c *plain) offersFor(ctx context.Context, name, args string) bool {
 	var list []Completion
 	switch {
@@ -122,7 +122,7 @@ func (c *plain) offersFor(ctx context.Context, name, args string) bool {
 	return true
 }
 
-// offersFile offers the files that the first unfinished @name of a text could mean; false: every name is one, or nobody knows better.
+// offersFile offers the files for the first unfinished @name of a text; false: every name is complete, or there are no suggestions.
 func (c *plain) offersFile(ctx context.Context, line string) bool {
 	at := 0
 	for word := range strings.FieldsSeq(line) {
@@ -163,7 +163,7 @@ func (c *plain) offersFile(ctx context.Context, line string) bool {
 	return false
 }
 
-// recall reads out the end of what was said before, and goes on with the run that is open, if there is one, with its approval.
+// recall lists the last messages, and continues the open run, if any, with its approval.
 func (c *plain) recall(ctx context.Context) (leave bool, err error) {
 	if c.o.Head <= c.o.After {
 		return false, nil

@@ -10,10 +10,10 @@ import (
 	"chorus/internal/suggest"
 )
 
-// Command is one slash command for the help.
+// Command is one slash command in the help.
 type Command struct{ Name, Args, About string }
 
-// builtin are the commands that every chat has. The terminal answers help, steer,
+// builtin are the commands of every chat. The terminal answers help, steer,
 // stop and exit itself; the session answers the others.
 var builtin = []Command{
 	{"help", "", "show this list"},
@@ -40,7 +40,7 @@ var builtin = []Command{
 	{"exit", "", "leave (also /quit, /q)"},
 }
 
-// Commands are those of a session, for others who offer them: what every chat has, and what the session answers beside that.
+// Commands returns a session's commands for other users: those of every chat and those that the session adds.
 func Commands(ctx context.Context, s Session) []Command {
 	all := slices.Clone(builtin)
 	if more, ok := s.(Commander); ok {
@@ -53,8 +53,8 @@ func Commands(ctx context.Context, s Session) []Command {
 	return all
 }
 
-// slash takes a command line apart. A first word with a second slash in it is a
-// path, not a command, and /server:name is a prompt of an MCP server, which goes to the agent as it is.
+// slash splits a command line. A first word with a second slash in it is a path, not a
+// command. /server:name is a prompt of an MCP server, which goes to the agent unchanged.
 func slash(line string) (name, args string, ok bool) {
 	line = strings.TrimSpace(line)
 	if !strings.HasPrefix(line, "/") {
@@ -77,7 +77,7 @@ func slash(line string) (name, args string, ok bool) {
 	return name, strings.TrimSpace(args), true
 }
 
-// maySay reports whether what stands behind a slash could be words for the agent: it is no command, or names a skill.
+// maySay reports whether a slash line could be words for the agent: it is not a command, or it names a skill.
 func maySay(s Session, name, args string, all []Command) (Sayer, bool) {
 	sayer, ok := s.(Sayer)
 	return sayer, ok && (!known(name, all) || name == "skill" && args != "")
@@ -87,7 +87,7 @@ func known(name string, all []Command) bool {
 	return slices.ContainsFunc(all, func(c Command) bool { return c.Name == name })
 }
 
-// unknownWords says what to do about a command that does not exist.
+// unknownWords is the hint for a command that does not exist.
 func unknownWords(name string, all []Command) string {
 	best, least := "", 4
 	for _, c := range all {
@@ -107,7 +107,7 @@ func unknownWords(name string, all []Command) string {
 
 // helpLines is the answer to /help.
 func helpLines(all []Command, window bool, room int) []string {
-	const most = 24 // what takes more has a line to itself
+	const most = 24 // longer ones have a line of their own
 	column := 0
 	for _, c := range all {
 		column = max(column, min(most, markdown.Width(head(c))))

@@ -14,33 +14,33 @@ import (
 	"chorus/internal/theme"
 )
 
-// Completion is a way in which what is typed could go on.
+// Completion is one way to complete the input.
 type Completion struct {
-	Line  string // what takes the place of what was typed; "": it cannot be chosen, it only says what is expected
+	Line  string // replaces what was typed; "": it cannot be chosen and only says what is expected
 	Label string
 	About string
 }
 
-// Completer is a session that knows how a command or the name of a file goes on. A Session may be one.
+// Completer is a session that completes commands and file names. A Session may be one.
 type Completer interface {
-	// Complete is asked with the line of a command as far as it is typed, or with @ and the beginning of a file's name.
+	// Complete receives the command line typed so far, or @ and the start of a file name.
 	Complete(ctx context.Context, typed string) ([]Completion, error)
 }
 
-// completeTime is how long an answer is waited for; a later one is of no use to somebody who types.
+// completeTime is how long to wait for completions; later ones are useless to somebody who types.
 const completeTime = 3 * time.Second
 
-// menuRows is how many ways to go on are on the screen at once.
+// menuRows is how many completions are shown at once.
 const menuRows = 8
 
-// menu is how the input could go on, shown below it.
+// menu is the list of completions below the input.
 type menu struct {
-	typed  string // what would be replaced
+	typed  string // the text to be replaced
 	list   []Completion
 	at     int
-	moved  bool // the person chose one by the arrows
+	moved  bool // the person moved the mark with the arrows
 	closed bool // by Esc, until something else is typed
-	runs   bool // what is chosen is carried out at once: a picker
+	runs   bool // choosing runs the command at once: a picker
 }
 
 type choicesMsg struct {
@@ -54,7 +54,7 @@ func (m *menu) move(by int) {
 	m.at, m.moved = (m.at+by+len(m.list))%len(m.list), true
 }
 
-// typedWord is what can be completed at the cursor: a command from its slash on, or a word that begins with @.
+// typedWord is the text to complete at the cursor: a command from its slash on, or a word that starts with @.
 func (e *editor) typedWord() (string, bool) {
 	before := e.text[:e.cursor]
 	if len(before) > 0 && before[0] == '/' && !slices.Contains(before, '\n') && e.cursor == len(e.text) {
@@ -68,7 +68,7 @@ func (e *editor) typedWord() (string, bool) {
 	return word, strings.HasPrefix(word, "@")
 }
 
-// complete looks for ways to go on after something was typed.
+// complete requests completions after something was typed.
 func (w *window) complete() tea.Cmd {
 	if w.stopAsking != nil {
 		w.stopAsking()
@@ -81,7 +81,7 @@ func (w *window) complete() tea.Cmd {
 	}
 	typed, ok := w.input.typedWord()
 	if !strings.HasPrefix(typed, "/") {
-		w.greet() // nobody chooses a session any more
+		w.greet() // a session can no longer be chosen
 	}
 	if !ok {
 		return nil
@@ -101,13 +101,13 @@ func (w *window) complete() tea.Cmd {
 		defer cancel()
 		list, err := completer.Complete(ctx, typed)
 		if err != nil {
-			return nil // it is an offer, no more; a mistake is said when the line is sent
+			return nil // completion is optional; errors are reported when the line is sent
 		}
 		return choicesMsg{typed, list}
 	}
 }
 
-// names are the commands that begin so.
+// names returns the commands that begin so.
 func (w *window) names(typed string) (out []Completion) {
 	name, ok := strings.CutPrefix(typed, "/")
 	if !ok || strings.ContainsFunc(name, unicode.IsSpace) {
@@ -121,7 +121,7 @@ func (w *window) names(typed string) (out []Completion) {
 	return out
 }
 
-// choices takes the ways to go on that the session knows.
+// choices takes the completions that the session returned.
 func (w *window) choices(msg choicesMsg) {
 	if msg.typed != w.menu.typed {
 		return // something else was typed meanwhile
@@ -138,15 +138,15 @@ func (w *window) choices(msg choicesMsg) {
 		w.greet()
 		w.say(theme.Faint, "", noOthers)
 	}
-	if w.menu.runs && !w.menu.moved { // a picker stands at what holds now
+	if w.menu.runs && !w.menu.moved { // a picker starts at the current value
 		w.menu.at = max(0, slices.IndexFunc(w.menu.list, func(c Completion) bool { return strings.HasPrefix(c.About, current) }))
 	}
 }
 
-// current begins what is said of the choice that holds now.
+// current starts the description of the current choice.
 const current = "now"
 
-// menuKey handles a key while ways to go on are shown, and reports whether it was for them.
+// menuKey handles a key while completions are shown, and reports whether it used the key.
 func (w *window) menuKey(name string) (tea.Cmd, bool) {
 	if !w.menu.open() || w.note != nil {
 		if name == "tab" && w.note == nil {
@@ -173,7 +173,7 @@ func (w *window) menuKey(name string) (tea.Cmd, bool) {
 		return nil, false
 	case "esc":
 		w.menu.closed = true
-		if w.menu.runs { // the picker was all that there is in the input
+		if w.menu.runs { // the picker was the only input
 			w.menu = menu{}
 			w.input.set("")
 			w.greet()
@@ -184,14 +184,14 @@ func (w *window) menuKey(name string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// halfName reports whether only the beginning of a command's name is typed.
+// halfName reports whether only a part of a command's name is typed.
 func (w *window) halfName() bool {
 	name, ok := strings.CutPrefix(w.menu.typed, "/")
 	return ok && !strings.ContainsFunc(name, unicode.IsSpace) && w.menu.list[w.menu.at].Line != "" && !known(strings.ToLower(name), w.all) &&
 		!slices.ContainsFunc(w.menu.list, func(c Completion) bool { return c.Line == w.menu.typed+" " })
 }
 
-// choose puts the marked way to go on into the input, and looks how that could go on.
+// choose puts the marked completion into the input, and requests completions for that.
 func (w *window) choose() tea.Cmd {
 	c := w.menu.list[w.menu.at]
 	if c.Line == "" {
@@ -202,20 +202,20 @@ func (w *window) choose() tea.Cmd {
 	return w.complete()
 }
 
-// picks reports whether a command that is given alone offers what it could be given.
+// picks reports whether a command without arguments opens a picker.
 func (w *window) picks(name string) bool {
 	_, ok := w.s.(Completer)
 	return name == themeCommand.Name || ok && (name == "model" || name == "resume" || name == "mode")
 }
 
-// pick offers what a command can be given; Enter carries the choice out.
+// pick opens a command's picker; Enter runs the command with the choice.
 func (w *window) pick(name string) tea.Cmd {
 	w.input.set("/" + name + " ")
 	w.menu = menu{runs: true}
 	return w.complete()
 }
 
-// alike reports whether two names that are cut to so many columns look the same.
+// alike reports whether two names look the same when cut to so many columns.
 func (m *menu) alike(column int) bool {
 	seen := make(map[string]bool, len(m.list))
 	for _, c := range m.list {
@@ -228,7 +228,7 @@ func (m *menu) alike(column int) bool {
 	return false
 }
 
-// menuLines are the ways to go on, around the one that is marked.
+// menuLines are the completions around the marked one.
 func (w *window) menuLines() []string {
 	if !w.menu.open() || w.note != nil || w.search != nil || w.card != nil && w.answering {
 		return nil
@@ -239,8 +239,8 @@ func (w *window) menuLines() []string {
 	for _, c := range w.menu.list {
 		label, about = max(label, markdown.Width(c.Label)), max(about, markdown.Width(c.About))
 	}
-	column := min(label, max(w.room()/3, w.room()-4-about)) // what is said beside it gives first
-	if w.menu.alike(column) {                               // it gives more where names end alike
+	column := min(label, max(w.room()/3, w.room()-4-about)) // descriptions give way first
+	if w.menu.alike(column) {                               // descriptions give way further if names differ only at the end
 		column = min(label, max(column, w.room()*2/3))
 	}
 	var out []string

@@ -8,8 +8,8 @@ import (
 	"chorus/internal/theme"
 )
 
-// Confirm asks one question outside a conversation and reports a yes. The end of
-// input, an unclear answer twice over and the end of ctx are a no.
+// Confirm asks one question outside a conversation and reports whether the answer is yes. The end of
+// input, two unclear answers and the end of ctx count as no.
 func Confirm(ctx context.Context, con Console, a approval.Approval, label string) bool {
 	for _, line := range card(a, label, con.room(), con.errLook()) {
 		fmt.Fprintln(con.Err, line)

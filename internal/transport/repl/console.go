@@ -12,27 +12,27 @@ import (
 	"chorus/internal/theme"
 )
 
-// Console is where a person sits, or a pipe.
+// Console is a person's terminal, or a pipe.
 type Console struct {
 	In       io.Reader
 	Out, Err io.Writer
 	// InTTY, OutTTY and ErrTTY say which of them are terminals.
 	InTTY, OutTTY, ErrTTY bool
-	// Theme is the name of the theme that was chosen, and Look how things look in it. In one without colours no line is redrawn either.
+	// Theme is the name of the chosen theme, and Look its styles. In a theme without colours lines are not redrawn either.
 	Theme string
 	Look  theme.Theme
-	// FewColors: the terminal has sixteen.
+	// FewColors means that the terminal has sixteen.
 	FewColors bool
-	// Plain is for screen readers and terminals that cannot move their cursor: words line by line, nothing drawn anew, no
-	// frames. Approvals are answered by a line.
+	// Plain is for screen readers and terminals without cursor movement: line by line, no redrawing, no
+	// frames. Approvals are answered with a line.
 	Plain bool
-	// Lines (may be nil) keeps what is typed line by line from one conversation to the next.
+	// Lines (may be nil) keeps the typed lines from one conversation to the next.
 	Lines *Lines
-	// Size is the terminal's width and height now; nil means 80 by 24.
+	// Size returns the terminal's current width and height; nil means 80 by 24.
 	Size func() (width, height int)
 }
 
-// Standard is the console of this process. NO_COLOR and TERM=dumb are honoured.
+// Standard is the console of this process. It honours NO_COLOR and TERM=dumb.
 func Standard() Console {
 	c := Console{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
@@ -57,13 +57,13 @@ func Standard() Console {
 	return c
 }
 
-// Lines is what is typed line by line, read by one conversation after another.
+// Lines are typed lines that one conversation after another reads.
 type Lines struct{ lines }
 
-// NewLines reads a person's lines.
+// NewLines reads lines from in.
 func NewLines(in io.Reader) *Lines { return &Lines{lines{in: in, kept: true}} }
 
-// lines are those of this console.
+// lines returns the line reader of this console.
 func (c Console) lines() *lines {
 	if c.Lines != nil {
 		return &c.Lines.lines
@@ -77,10 +77,10 @@ func (c Console) CanAsk() bool { return c.InTTY && c.ErrTTY }
 // Interactive reports whether a chat window can be drawn.
 func (c Console) Interactive() bool { return c.InTTY && c.OutTTY && !c.Plain }
 
-// Asks reports whether a chat can ask something here, in a window or line by line.
+// Asks reports whether a chat can ask questions here, in a window or line by line.
 func (c Console) Asks() bool { return c.Interactive() || c.Plain && c.CanAsk() }
 
-// InPlain is the console for words line by line.
+// InPlain is the console in plain mode.
 func (c Console) InPlain() Console {
 	c.Plain = true
 	return c.WithTheme(theme.None)
@@ -97,21 +97,21 @@ func (c Console) size() (width, height int) {
 	return max(width, 10), max(height, 4)
 }
 
-// Width is how many columns the terminal has.
+// Width is the terminal's width in columns.
 func (c Console) Width() int {
 	w, _ := c.size()
 	return w
 }
 
-// room is the width of lines: the last column stays free, since writing there
+// room is the maximum width of lines. The last column stays free, since writing there
 // makes some terminals wrap and some not.
 func (c Console) room() int {
 	w, _ := c.size()
 	return w - 1
 }
 
-// cardRoom is how wide the lines of an approval may be. In words for a screen reader a command stays one line, which the terminal breaks:
-// a break of ours would be read out in the middle of a word.
+// cardRoom is the maximum width of an approval's lines. For a screen reader a command stays one line, which the terminal wraps:
+// it would read out our line break in the middle of a word.
 func (c Console) cardRoom() int {
 	if c.Plain {
 		return 1 << 16
@@ -119,13 +119,13 @@ func (c Console) cardRoom() int {
 	return c.room()
 }
 
-// lines reads a console's input line by line, begun with the first need of it.
-// Its goroutine ends with the input, or with ctx at the next line: a read from a
-// terminal cannot be called back.
+// lines reads a console's input line by line, starting at the first call of next.
+// Its goroutine ends with the input, or with ctx at the next line, because a read from a
+// terminal cannot be cancelled.
 type lines struct {
 	in   io.Reader
 	ch   chan string
-	kept bool // it goes on with the next conversation: no end of a context takes a line away
+	kept bool // shared with the next conversation: the end of a context must not lose a line
 }
 
 func (l *lines) next(ctx context.Context) <-chan string {
@@ -157,7 +157,7 @@ func (l *lines) read(ctx context.Context) {
 	}
 }
 
-// errLook is how things look on standard error, where progress goes.
+// errLook is the look of standard error, where progress goes.
 func (c Console) errLook() theme.Theme {
 	if !c.ErrTTY {
 		return theme.Theme{}
@@ -165,7 +165,7 @@ func (c Console) errLook() theme.Theme {
 	return c.Look
 }
 
-// OutLook is how things look on standard output.
+// OutLook is the look of standard output.
 func (c Console) OutLook() theme.Theme {
 	if !c.OutTTY {
 		return theme.Theme{}
@@ -173,7 +173,7 @@ func (c Console) OutLook() theme.Theme {
 	return c.Look
 }
 
-// WithTheme is the console in another theme, by its name.
+// WithTheme is the console with another theme.
 func (c Console) WithTheme(name string) Console {
 	c.Theme, c.Look = name, theme.Of(name, theme.Unknown, c.FewColors)
 	return c

@@ -9,22 +9,22 @@ import (
 	"chorus/internal/text"
 )
 
-// editor is the input box: text of any length, a cursor, and what was typed
-// before. A large paste stands in it as one mark and is sent in full.
+// editor is the input box: text of any length, a cursor, and earlier
+// input. A large paste is shown as one mark and sent in full.
 type editor struct {
 	text   []rune
 	cursor int
-	pastes []string // what the marks stand for
+	pastes []string // the text behind the marks
 
 	past  []string // earlier inputs, oldest first
-	at    int      // which of them is shown; len(past) for the draft
+	at    int      // the input being shown; len(past) for the draft
 	draft string
 }
 
-// Marks for pastes are taken from a private plane that nobody types.
+// Marks for pastes are from a private plane that nobody types.
 const firstMark, lastMark = 0xf0000, 0xfffff
 
-// A paste larger than this would push everything else off the screen.
+// A larger paste would push everything else off the screen.
 const (
 	bigPasteLines = 8
 	bigPasteBytes = 1000
@@ -36,7 +36,7 @@ func newEditor(past []string) editor {
 
 func (e *editor) empty() bool { return len(e.text) == 0 }
 
-// value is the text with the pastes in their places.
+// value is the text with the pastes in place of their marks.
 func (e *editor) value() string {
 	var out strings.Builder
 	for _, r := range e.text {
@@ -56,13 +56,13 @@ func (e *editor) paste(r rune) (string, bool) {
 	return "", false
 }
 
-// set replaces the text. A large one, from the past, stands in it as a paste.
+// set replaces the text. A large text from the history is shown as a paste.
 func (e *editor) set(text string) {
 	e.text, e.pastes, e.cursor = nil, nil, 0
 	e.insertPaste(text)
 }
 
-// insert puts typed text at the cursor, without what steers a terminal.
+// insert inserts typed text at the cursor, without control sequences.
 func (e *editor) insert(text string) {
 	var typed []rune
 	for _, r := range markdown.Clean(text) {
@@ -74,7 +74,7 @@ func (e *editor) insert(text string) {
 	e.cursor += len(typed)
 }
 
-// insertPaste puts pasted text at the cursor.
+// insertPaste inserts pasted text at the cursor.
 func (e *editor) insertPaste(text string) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	text = markdown.Clean(text)
@@ -92,7 +92,7 @@ func (e *editor) splice(from, to int, with []rune) {
 	e.text = append(append(e.text[:from:from], with...), tail...)
 }
 
-// remove takes out what lies between the cursor and to.
+// remove removes the text between the cursor and to.
 func (e *editor) remove(to int) {
 	to = min(max(to, 0), len(e.text))
 	from := e.cursor
@@ -141,7 +141,7 @@ func (e *editor) lineEnd() int {
 	return i
 }
 
-// key does what a key means for the text and reports whether it meant anything.
+// key applies a key to the text and reports whether it did anything.
 func (e *editor) key(name string) bool {
 	switch name {
 	case "left", "ctrl+b":
@@ -176,8 +176,8 @@ func (e *editor) key(name string) bool {
 	return true
 }
 
-// vertical moves the cursor up or down a drawn line, or through what was typed
-// before when there is no such line.
+// vertical moves the cursor up or down one displayed line, or through earlier input
+// if there is no such line.
 func (e *editor) vertical(by, width int) {
 	rows, _, y := e.layout(width)
 	if target := y + by; target >= 0 && target < len(rows) {
@@ -199,7 +199,7 @@ func (e *editor) vertical(by, width int) {
 	}
 }
 
-// place finds the position in row y that is nearest below the cursor's column.
+// place finds the position in row y that is nearest to the cursor's column.
 func (e *editor) place(width, y int) int {
 	_, at := e.positions(width)
 	x, best := at[e.cursor].x, 0
@@ -211,7 +211,7 @@ func (e *editor) place(width, y int) int {
 	return best
 }
 
-// take empties the box and remembers what was in it.
+// take empties the box and remembers its text.
 func (e *editor) take() string {
 	text := e.value()
 	if strings.TrimSpace(text) != "" && (len(e.past) == 0 || e.past[len(e.past)-1] != text) {
@@ -222,8 +222,8 @@ func (e *editor) take() string {
 	return text
 }
 
-// layout breaks the text into rows of at most width columns and says where the
-// cursor stands.
+// layout breaks the text into rows of at most width columns and returns the
+// position of the cursor.
 func (e *editor) layout(width int) (rows []string, x, y int) {
 	rows, at := e.positions(width)
 	return rows, at[e.cursor].x, at[e.cursor].y
@@ -231,7 +231,7 @@ func (e *editor) layout(width int) (rows []string, x, y int) {
 
 type position struct{ x, y int }
 
-// positions is layout for every place the cursor can have, the end included.
+// positions is layout for every possible cursor position, including the end.
 func (e *editor) positions(width int) (rows []string, at []position) {
 	width = max(width, 2)
 	at = make([]position, 0, len(e.text)+1)

@@ -10,13 +10,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// writtenMsg is what somebody wrote in an editor of their own.
+// writtenMsg is the text from the person's own editor.
 type writtenMsg struct {
 	text string
 	err  error
 }
 
-// external opens the input in the person's own editor. Until it ends nothing is drawn; what happens meanwhile is shown then.
+// external opens the input in the person's own editor. Until the editor exits nothing is drawn; later events are shown then.
 func (w *window) external() tea.Cmd {
 	if strings.TrimSpace(w.editor) == "" {
 		w.flash = "no editor is set; set EDITOR, for example: export EDITOR=nano"
@@ -37,7 +37,7 @@ func (w *window) external() tea.Cmd {
 	})
 }
 
-// editorCommand opens a text in an editor, by way of a file that only its owner can read.
+// editorCommand opens a text in an editor, using a file that only its owner can read.
 func editorCommand(editor, text string) (cmd *exec.Cmd, path string, err error) {
 	file, err := os.CreateTemp("", "chorus-*.md")
 	if err != nil {
@@ -47,13 +47,13 @@ func editorCommand(editor, text string) (cmd *exec.Cmd, path string, err error) 
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, "", errors.Join(err, os.Remove(file.Name()))
 	}
-	return exec.Command("/bin/sh", "-c", editor+` "$1"`, "chorus", file.Name()), file.Name(), nil // EDITOR may have arguments
+	return exec.Command("/bin/sh", "-c", editor+` "$1"`, "chorus", file.Name()), file.Name(), nil // EDITOR may contain arguments
 }
 
-// notFound is how a shell ends that does not know the program.
+// notFound is a shell's exit code for an unknown program.
 const notFound = 127
 
-// written takes what the editor left.
+// written takes the text from the editor.
 func (w *window) written(msg writtenMsg) {
 	var ended *exec.ExitError
 	switch {

@@ -17,11 +17,11 @@ import (
 // form asks for the values of a question one after the other.
 type form struct {
 	fields []chat.Field
-	at     int // the field that is asked for
+	at     int // the current field
 	values map[string][]string
 }
 
-// newForm is the form of a question; nil: it asks for no values.
+// newForm is the form of a question; nil: the question asks for no values.
 func newForm(a approval.Approval) *form {
 	if !approval.IsQuestion(a.Actions) || len(a.Fields) == 0 {
 		return nil
@@ -29,21 +29,21 @@ func newForm(a approval.Approval) *form {
 	return &form{fields: a.Fields, values: map[string][]string{}}
 }
 
-// Words that are no values.
+// Words that are commands instead of values.
 const (
 	formNo   = "/no"
 	formBack = "/back"
 )
 
-// formHelp is how values are given, line by line.
+// formHelp explains how to enter values line by line.
 const formHelp = "One value after the other. Enter takes the value in brackets, " + formBack + " goes back one value, " + formNo + " declines the question."
 
-// suggested reports whether a yes alone is an answer.
+// suggested reports whether a plain yes is an answer.
 func (f *form) suggested() bool {
 	return !slices.ContainsFunc(f.fields, func(f chat.Field) bool { return !f.Optional && len(f.Values) == 0 })
 }
 
-// lines are the field that is asked for: what it is for, and what may be chosen.
+// lines describe the current field and its choices.
 func (f *form) lines() []string {
 	field := f.fields[f.at]
 	head := visibleLine(field.Label)
@@ -67,7 +67,7 @@ func (f *form) lines() []string {
 	return out
 }
 
-// prompt stands before what is typed.
+// prompt is shown before the input.
 func (f *form) prompt() string {
 	field := f.fields[f.at]
 	what := "a value"
@@ -83,7 +83,7 @@ func (f *form) prompt() string {
 	return what + ":"
 }
 
-// stands is what a field has where nothing is typed.
+// stands is a field's value if nothing is typed.
 func (f *form) stands() []string {
 	field := f.fields[f.at]
 	if said, ok := f.values[field.Name]; ok {
@@ -92,7 +92,7 @@ func (f *form) stands() []string {
 	return field.Values
 }
 
-// take reads the value of the field that is asked for and goes on to the next. done: that was the last one.
+// take sets the current field and moves to the next. done: it was the last one.
 func (f *form) take(line string) (done bool, err error) {
 	field := f.fields[f.at]
 	said := f.stands()
@@ -112,7 +112,7 @@ func (f *form) take(line string) (done bool, err error) {
 	return f.at == len(f.fields), nil
 }
 
-// chosen are the values that were typed, or meant by the numbers of choices.
+// chosen are the values that were typed, or those of the typed numbers.
 func (f *form) chosen(line string) []string {
 	field := f.fields[f.at]
 	parts := []string{line}
@@ -129,10 +129,10 @@ func (f *form) chosen(line string) []string {
 	return parts
 }
 
-// back returns to the field before.
+// back returns to the previous field.
 func (f *form) back() { f.at = max(f.at-1, 0) }
 
-// answer is what was given, as a note of the yes.
+// answer is the form's values as the note of an approval.
 func (f *form) answer() verdict { return verdict{ok: true, note: approval.AnswerText(f.values)} }
 
 // filled takes a line for the open question's form. done: v is the answer.
@@ -152,7 +152,7 @@ func (f *follower) filled(line string) (v verdict, done bool) {
 	return f.form.answer(), last
 }
 
-// formPrompt shows the value that is asked for.
+// formPrompt shows the current field.
 func (f *follower) formPrompt() {
 	f.printer.screen.print(f.con.Err, f.unframed(framed(f.form.lines(), f.con.errLook()))...)
 }
@@ -166,7 +166,7 @@ func framed(lines []string, look theme.Theme) []string {
 	return out
 }
 
-// formKey handles a key while the values of a question are typed in the window.
+// formKey handles a key while a question's values are typed in the window.
 func (w *window) formKey(name string) (tea.Cmd, bool) {
 	switch name {
 	case "enter":
@@ -191,13 +191,13 @@ func (w *window) formKey(name string) (tea.Cmd, bool) {
 	return nil, true
 }
 
-// nextField begins to ask for a value.
+// nextField starts the input of the current field.
 func (w *window) nextField() {
 	value := newEditor(nil)
 	w.note = &value
 }
 
-// formLines is the value that is asked for, and which keys do what.
+// formLines are the current field and the available keys.
 func (w *window) formLines() []string {
 	var out []string
 	for _, line := range framed(w.form.lines(), w.look) {

@@ -15,17 +15,17 @@ import (
 	"chorus/internal/theme"
 )
 
-// How long a first Ctrl-C waits for the second.
+// leaveWithin is how long a first Ctrl-C waits for the second.
 const leaveWithin = 3 * time.Second
 
-// How long no key must have been pressed for an approval to take the keys at
-// once: a letter typed for the input must never answer it.
+// handsOff is how long no key may have been pressed before an approval takes the keys
+// at once: a letter typed for the input must never answer it.
 const handsOff = 800 * time.Millisecond
 
-// away is how long no key must have been pressed for the bell to tell of an approval: whoever types sees it.
+// away is how long no key may have been pressed before the bell announces an approval: somebody who types sees it.
 const away = 10 * time.Second
 
-// box is where typing goes.
+// box is the editor that receives typed text.
 func (w *window) box() *editor {
 	return cmp.Or(w.note, &w.input)
 }
@@ -60,7 +60,7 @@ func (w *window) key(msg tea.KeyPressMsg) tea.Cmd {
 	return w.inputKey(msg, chord)
 }
 
-// inputKey handles a key for the input, or for the note that is typed in its place.
+// inputKey handles a key for the input, or for the note typed in its place.
 func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 	switch name := msg.String(); {
 	case name == "enter":
@@ -90,7 +90,7 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 	case w.note == nil && (name == "ctrl+g" || chord && name == "ctrl+e"):
 		return w.external()
 	case name == "tab":
-		// Nothing to complete; a tab in a prompt is never meant.
+		// There is nothing to complete, and a tab in a prompt is never meant.
 	default:
 		if w.box().key(name) || msg.Text != "" {
 			if msg.Text != "" {
@@ -102,7 +102,7 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 	return nil
 }
 
-// plan switches between planning and no mode, for what is said from now on.
+// plan switches planning on and off for later prompts.
 func (w *window) plan() tea.Cmd {
 	line, said := "/mode plan", "from the next prompt on: plan"
 	if w.s.Info().Mode != "" {
@@ -112,7 +112,7 @@ func (w *window) plan() tea.Cmd {
 		if _, err := w.s.Command(w.ctx, line); err != nil {
 			return failedMsg{line + ": " + err.Error()}
 		}
-		return steeredMsg{said} // a server answers in other words than we do
+		return steeredMsg{said} // a server's answer is worded differently
 	}
 }
 
@@ -129,7 +129,7 @@ func (w *window) ctrlC() tea.Cmd {
 	case again:
 		return w.leave(ExitDone)
 	case !w.input.empty():
-		w.input.take() // up brings it back
+		w.input.take() // the up key brings it back
 		w.warned = time.Time{}
 		return nil
 	}
@@ -142,7 +142,7 @@ func (w *window) ctrlD() tea.Cmd {
 	case !w.box().empty():
 		w.box().key("delete")
 		return nil
-	case w.presenter.run != "" && w.presenter.last >= w.head: // else it is one of the past, which is being read
+	case w.presenter.run != "" && w.presenter.last >= w.head: // otherwise it is a past run that is still being read
 		w.flash = "the agent is still working; Esc stops it, /exit leaves"
 		return nil
 	}
@@ -152,10 +152,10 @@ func (w *window) ctrlD() tea.Cmd {
 func (w *window) leave(exit int) tea.Cmd {
 	w.leaving, w.exit = true, exit
 	w.text(w.md.Close())
-	return nil // flush quits when all is printed
+	return nil // flush quits when everything is printed
 }
 
-// enter sends, steers or orders what is in the box.
+// enter sends, steers or runs the input.
 func (w *window) enter() tea.Cmd {
 	if n := len(w.input.text); n > 0 && w.input.text[n-1] == '\\' && w.input.cursor == n {
 		w.input.key("backspace")
@@ -166,7 +166,7 @@ func (w *window) enter() tea.Cmd {
 		w.input.set("")
 		return nil
 	}
-	if w.attaching > 0 { // it is to go with these words, not with the next ones
+	if w.attaching > 0 { // it belongs to these words, not to the next ones
 		w.flash = "a file is still being attached; press Enter again in a moment"
 		return nil
 	}
@@ -193,7 +193,7 @@ func (w *window) enter() tea.Cmd {
 	return w.steer(text, chat.Inject)
 }
 
-// command does a slash command, or has the session do it.
+// command runs a slash command, here or in the session.
 func (w *window) command(name, args string) tea.Cmd {
 	line := strings.TrimSpace("/" + name + " " + args)
 	switch {
@@ -267,7 +267,7 @@ func (w *window) send(text string) tea.Cmd {
 	}
 }
 
-// sent tells about a prompt that waits. A refusal is in the journal and said
+// sent shows a prompt's place in the queue. A refusal is in the journal and shown
 // from there, unless it never got that far.
 func (w *window) sent(r Receipt) {
 	switch {
@@ -335,7 +335,7 @@ func (w *window) cardKey(name string) (tea.Cmd, bool) {
 	}
 	switch strings.ToLower(name) {
 	case "y", "shift+y":
-		if f := newForm(*w.card); f != nil && !f.suggested() { // a yes alone is no answer
+		if f := newForm(*w.card); f != nil && !f.suggested() { // a plain yes is no answer
 			w.form = f
 			w.nextField()
 			return nil, true
@@ -381,7 +381,7 @@ func (w *window) answer(v verdict) tea.Cmd {
 	}
 }
 
-// answered says when an answer did not arrive, and asks again if it still can.
+// answered reports an answer that did not arrive, and asks again if possible.
 func (w *window) answered(msg answeredMsg) tea.Cmd {
 	if msg.err == nil {
 		return nil
@@ -396,7 +396,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 	}
 }
 
-// nextApproval fetches the next approval when none is open.
+// nextApproval fetches the next approval if none is open.
 func (w *window) nextApproval() tea.Cmd {
 	if w.card != nil || len(w.approvals) == 0 || w.presenter.last < w.head {
 		return nil
@@ -430,7 +430,7 @@ func (w *window) showCard(msg approvalMsg) {
 	w.card, w.answering, w.typing, w.offer = &a, false, false, nil // until it is printed
 }
 
-// arm gives the keys to the approval on the screen, once all of it is there and unless somebody is typing.
+// arm gives the keys to the approval on the screen, once all of it is visible and unless somebody is typing.
 func (w *window) arm() {
 	if w.card != nil && w.printed() && !w.typing && w.input.empty() && w.now().Sub(w.lastKey) > handsOff {
 		w.answering = true

@@ -6,54 +6,54 @@ import (
 	"chorus/internal/chat"
 )
 
-// news is what happened, as a person is told it: one of the types below. The
-// presenter makes them, the printer and the chat window show them.
+// news is something that a person is told: one of the types below. The
+// presenter creates them; the printer and the chat window show them.
 type news interface{ news() }
 
-// wrote: the next piece of the model's text.
+// wrote is the next piece of the model's text.
 type wrote struct{ text string }
 
-// wroteAll: the message is complete. With calls it was said on the way to a
-// result; with more it goes on in the next message.
+// wroteAll completes a message. calls means that it was said on the way to a
+// result; more means that it continues in the next message.
 type wroteAll struct {
 	text  string
 	calls bool
 	more  bool
 }
 
-// wroteVoid: what was shown of this message does not count; it begins anew.
+// wroteVoid discards what was shown of this message; it starts over.
 type wroteVoid struct{}
 
-// began: a call with side effects is running.
+// began means that a call with side effects is running.
 type began struct{ call *call }
 
-// finished: a call has its result.
+// finished means that a call has its result.
 type finished struct {
 	call *call
 	ran  chat.ToolRan
 }
 
-// asked and settled: somebody's yes is needed, or was given or refused.
+// asked and settled mean that an approval is needed, or was answered.
 type asked struct{ chat.ApprovalAsked }
 type settled struct {
 	chat.ApprovalAnswered
 	name string
 }
 
-// heard: words from a person that the model now has, or that steer it.
+// heard is a person's message that the model now has, or that steers it.
 type heard struct {
 	from chat.Participant
 	text string
 	mode chat.Intake // "" for a prompt
 }
 
-// remark: something worth a line. A bad one is a failure.
+// remark is other news in one line. A bad one is a failure.
 type remark struct {
 	text string
 	bad  bool
 }
 
-// opened and ended: a run.
+// opened and ended mark a run.
 type opened struct{ chat.RunStarted }
 type ended struct{ chat.RunEnded }
 
@@ -69,7 +69,7 @@ func (remark) news()    {}
 func (opened) news()    {}
 func (ended) news()     {}
 
-// call is a tool call that has no result yet.
+// call is a tool call without a result yet.
 type call struct {
 	id       string
 	name     string

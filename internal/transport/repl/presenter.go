@@ -10,21 +10,21 @@ import (
 	"chorus/internal/markdown"
 )
 
-// presenter folds items into news. It holds what is going on now; it shows nothing.
+// presenter turns items into news. It holds the current state and shows nothing.
 type presenter struct {
 	label func(name string, args []byte) string
-	name  func(key string) string // what people call somebody
+	name  func(key string) string // a person's display name
 	now   func() time.Time
 
 	last    int64 // number of the last event seen
 	run     string
-	over    map[string]bool // runs that ended; late pieces of them mean nothing, however many runs later they come
+	over    map[string]bool // ended runs; late pieces of them are ignored, however many runs later they arrive
 	since   time.Time       // when the current state of the run began
-	calls   []*call         // without a result, in the order they were made
+	calls   []*call         // without a result, in order of creation
 	prompts map[int64]heard
 	order   []int64 // the keys of prompts in order
 	usage   chat.Usage
-	context int // tokens of the conversation as the model has it; 0: nobody knows
+	context int // tokens of the conversation in the model's view; 0: unknown
 	cost    int64
 
 	step, attempt int
@@ -35,7 +35,7 @@ type presenter struct {
 	retryUntil    time.Time
 }
 
-// presenterOf presents what happens in a session.
+// presenterOf returns a presenter for a session.
 func presenterOf(s Session) *presenter {
 	t := newPresenter(s.Label)
 	if known, ok := s.(Namer); ok {
@@ -53,7 +53,7 @@ func (t *presenter) tell(it Item) []news {
 	if it.Event != nil {
 		if it.Event.Seq > 0 {
 			if it.Event.Seq <= t.last {
-				return nil // seen before the watch was taken up again
+				return nil // seen before the watch was restarted
 			}
 			t.last = it.Event.Seq
 		}
@@ -129,7 +129,7 @@ func (t *presenter) event(e chat.Event) []news {
 	case chat.RunEnded:
 		return t.runEnded(b)
 	case chat.AbortAsked, chat.Noted, chat.Imported, chat.Forked, chat.Reacted:
-		// They show in what follows from them.
+		// Their effects are shown by other events.
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ func (t *presenter) took(b chat.Took) []news {
 	return out
 }
 
-// begin makes room for a new attempt at a message.
+// begin prepares for a new attempt at a message.
 func (t *presenter) begin(step, attempt int) []news {
 	if step == t.step && attempt == t.attempt {
 		return nil
 	}
 	var out []news
 	if t.shown.Len() > 0 && !t.closed {
-		out = append(out, wroteVoid{}) // the attempt was lost without a word
+		out = append(out, wroteVoid{}) // the attempt was lost without an end
 	}
 	t.step, t.attempt = step, attempt
 	t.shown.Reset()
@@ -190,7 +190,7 @@ func (t *presenter) begin(step, attempt int) []news {
 
 func (t *presenter) delta(d chat.Delta) []news {
 	if t.over[d.Run] || d.Run != t.run && t.run != "" || d.Step < t.step || d.Step == t.step && d.Attempt < t.attempt {
-		return nil // of something that is over
+		return nil // belongs to something that has ended
 	}
 	t.run = d.Run
 	out := t.begin(d.Step, d.Attempt)
@@ -200,7 +200,7 @@ func (t *presenter) delta(d chat.Delta) []news {
 	t.thinking = d.What == chat.DeltaThinking
 	have := t.shown.Len()
 	if d.What != chat.DeltaText || d.Offset > have || d.Offset+len(d.Text) <= have || d.Offset < 0 {
-		return out // no text, behind a gap (the Said will fill it), or known
+		return out // no text, after a gap (the Said will fill it), or known
 	}
 	text := d.Text[have-d.Offset:]
 	t.shown.WriteString(text)
@@ -232,7 +232,7 @@ func (t *presenter) said(b chat.Said) []news {
 	}
 	text := b.Blocks.Text()
 	if chat.IsSilent(text) {
-		text = "" // it has nothing to say
+		text = "" // there is nothing to say
 	}
 	shown := t.shown.String()
 	if !strings.HasPrefix(text, shown) {
@@ -278,7 +278,7 @@ func (t *presenter) toolRan(b chat.ToolRan) []news {
 	return []news{finished{c, t.named(b)}}
 }
 
-// named is a call that somebody elsewhere said no to, with their name in place of the key.
+// named replaces the key by the name in a call that somebody elsewhere denied.
 func (t *presenter) named(b chat.ToolRan) chat.ToolRan {
 	rest, ok := strings.CutPrefix(b.Blocks.Text(), "denied by ")
 	key, note, _ := strings.Cut(rest, ": ")
@@ -307,7 +307,7 @@ func (t *presenter) approval(body chat.Body) []news {
 		if b.By != "" && chat.PrincipalOf(b.By).Kind != chat.LocalUser {
 			b.By = t.name(b.By)
 		} else {
-			b.By = "" // whoever is at this machine knows
+			b.By = "" // the person at this machine knows
 		}
 		return []news{settled{b, c.label}}
 	}
@@ -321,7 +321,7 @@ func (t *presenter) progress(p chat.Progress) {
 	}
 	for line := range strings.SplitSeq(p.Text, "\n") {
 		line = strings.TrimRight(line, "\r")
-		if strings.HasPrefix(line, "\r") && len(c.progress) > 0 { // it is written over the one before
+		if strings.HasPrefix(line, "\r") && len(c.progress) > 0 { // overwrites the previous line
 			c.progress = c.progress[:len(c.progress)-1]
 		}
 		if line = line[strings.LastIndexByte(line, '\r')+1:]; strings.TrimSpace(line) != "" {
@@ -347,8 +347,8 @@ func (t *presenter) runEnded(b chat.RunEnded) []news {
 	return append(out, ended{b})
 }
 
-// doing says what the run is busy with, for a status line, and since when. It
-// is empty when no run is on.
+// doing says what the run is doing, for a status line, and since when. It
+// is empty if no run is active.
 func (t *presenter) doing() (what string, since time.Time) {
 	if t.run == "" {
 		return "", time.Time{}
@@ -378,7 +378,7 @@ func (t *presenter) doing() (what string, since time.Time) {
 	return "waiting for the model", t.since
 }
 
-// output are the last lines that the running calls wrote.
+// output are the last lines of the running calls.
 func (t *presenter) output() []string {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if len(t.calls[i].progress) > 0 {

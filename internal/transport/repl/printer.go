@@ -9,21 +9,21 @@ import (
 	"chorus/internal/theme"
 )
 
-// printer shows news as lines: the answer on standard output, all else on
+// printer shows news as lines: the answer on standard output, everything else on
 // standard error. On a terminal the answer appears while it is written.
 type printer struct {
 	con       Console
 	screen    screen
 	presenter *presenter
-	md        *markdown.Renderer // what is written now, when standard output is a terminal
-	// When standard output is no terminal, the answer is kept until the run ends:
-	// it is the last message without calls, all others were on the way.
+	md        *markdown.Renderer // the text being written, if standard output is a terminal
+	// If standard output is not a terminal, the answer is kept until the run ends:
+	// it is the last message without calls; all earlier ones were on the way.
 	answer   strings.Builder
 	complete bool // the answer's message has ended
 	frame    int
-	quiet    bool // say nothing but approvals and failures
+	quiet    bool // print only approvals and failures
 	spoke    bool // the model wrote something in this run
-	begun    bool // lines of the current message stand on the screen
+	begun    bool // lines of the current message are on the screen
 	flow     flow
 }
 
@@ -89,7 +89,7 @@ func (p *printer) show(all []news) {
 	}
 }
 
-// message ends one message of the model's.
+// message ends one message of the model.
 func (p *printer) message(n wroteAll) {
 	if p.streams() {
 		if !n.more {
@@ -98,7 +98,7 @@ func (p *printer) message(n wroteAll) {
 		}
 		return
 	}
-	if p.complete { // another one follows, so that was not the answer
+	if p.complete { // another message follows, so that was not the answer
 		p.onTheWay(p.takeAnswer())
 	}
 	p.answer.WriteString(n.text)
@@ -147,8 +147,8 @@ func (p *printer) tool(line string) {
 	p.screen.print(p.con.Err, lines...)
 }
 
-// result says how a call ended. Without a terminal a line is enough, since whoever wants more reads events; of a command that failed its last lines say
-// why.
+// result shows how a call ended. Without a terminal one line is enough, since scripts read events. For a failed command it adds the last lines
+// of output.
 func (p *printer) result(n finished) {
 	failed := commandOf(n.call) != "" && (n.ran.Outcome == chat.Ran || n.ran.Outcome == "") && !n.ran.Succeeded()
 	if !p.con.ErrTTY && !failed {
@@ -168,7 +168,7 @@ func (p *printer) note(style theme.Style, mark, text string) {
 	p.fail(style, mark, text)
 }
 
-// fail prints also where quiet is asked for.
+// fail prints even in quiet mode.
 func (p *printer) fail(style theme.Style, mark, text string) {
 	lines := say(mark, text, p.con.room())
 	for i := range lines {
@@ -195,8 +195,8 @@ func (p *printer) end(e chat.RunEnded) {
 	}
 }
 
-// printAnswer writes the answer's text. Control characters are left out also on a
-// pipe: many of them end at a terminal after all.
+// printAnswer prints the answer's text. It removes control characters even on a
+// pipe, because many pipes end at a terminal.
 func (p *printer) printAnswer(e chat.RunEnded) {
 	answer := markdown.Clean(p.takeAnswer())
 	if answer == "" && e.Reason == chat.EndDone {
@@ -212,7 +212,7 @@ func (p *printer) printAnswer(e chat.RunEnded) {
 	p.screen.write(p.con.Out, answer)
 }
 
-// redraw shows what is going on now.
+// redraw shows the current state.
 func (p *printer) redraw() {
 	if p.screen.live == nil {
 		return
@@ -233,7 +233,7 @@ func (p *printer) redraw() {
 	p.screen.draw(lines)
 }
 
-// statusLine is the line that moves.
+// statusLine is the line with the spinner.
 func statusLine(frame int, what string, since time.Duration, width int, look theme.Theme) string {
 	tail := elapsed(since)
 	room := max(width-3-len(tail), 4)

@@ -8,14 +8,14 @@ import (
 	"chorus/internal/theme"
 )
 
-// message is one of the past, shown when a conversation is taken up again.
+// message is a past message, shown when a conversation is continued.
 type message struct {
 	mine bool
 	text string
-	did  []string // what the agent did after it, a line each
+	did  []string // what the agent did after it, one line each
 }
 
-// remember keeps the past until it is all there; recall shows its end: what was said, and in a line each what was done.
+// remember collects the past until all of it has arrived; recall shows its last messages, with one line per action.
 func (w *window) remember(n news) {
 	switch n := n.(type) {
 	case heard:
@@ -38,14 +38,14 @@ func (w *window) remember(n news) {
 	}
 }
 
-// did notes what was done below the last message.
+// did adds lines to the last message.
 func (w *window) did(lines ...string) {
 	if n := len(w.messages); n > 0 {
 		w.messages[n-1].did = append(w.messages[n-1].did, lines...)
 	}
 }
 
-// How much of the past is shown: enough to know where one was.
+// How much of the past is shown: enough to recognize the place.
 const (
 	pastMessages = 4
 	pastLines    = 12
@@ -78,7 +78,7 @@ func (w *window) recall() {
 	}
 }
 
-// clipLines keeps the beginning of a message, or, of an answer, its end.
+// clipLines keeps the beginning of a message or, for an answer, its end.
 func clipLines(lines []string, end bool) []string {
 	switch {
 	case len(lines) <= pastLines:

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// How much of a result is shown at once: of a command what it is and its last lines, of an edit its first changes.
+// How much of a result is shown at once: for a command, the command and its last lines; for an edit, its first changes.
 const (
 	commandLines = 3
 	outputLines  = 5
@@ -19,13 +19,13 @@ const (
 	maxFolded    = 20 // results that can be shown in full
 )
 
-// toolLines say how a call ended: its line, the command it ran, the last lines of what that wrote, the changes it made. folded: there is more,
+// toolLines show how a call ended: its summary line, the command, the last lines of output, the changes. folded means that there is more,
 // which key (may be empty) shows.
 func toolLines(f finished, width int, look theme.Theme, key string) (lines []string, folded bool) {
 	command := commandOf(f.call)
 	lines = strings.Split(toolLine(f, width, look), "\n")
 	if command != "" {
-		lines = lines[:1] // the reason stands in the output
+		lines = lines[:1] // the reason is in the output
 		ran, cut := ranLines(f, width, look)
 		lines, folded = append(lines, ran...), cut
 		out, cut := lastLines(resultText(f.ran), width, look)
@@ -41,7 +41,7 @@ func toolLines(f finished, width int, look theme.Theme, key string) (lines []str
 	return lines, folded
 }
 
-// ranLines are the command that a call ran, where its line above does not say it.
+// ranLines are the command that a call ran, unless the line above shows it.
 func ranLines(f finished, width int, look theme.Theme) (lines []string, cut bool) {
 	command := commandOf(f.call)
 	if command == "" || f.call.label == "$ "+command && !strings.Contains(command, "\n") {
@@ -63,7 +63,7 @@ func ranLines(f finished, width int, look theme.Theme) (lines []string, cut bool
 	return lines, cut
 }
 
-// commandOf is the command that a call runs; "": it runs none.
+// commandOf is the command that a call runs; "": none.
 func commandOf(c *call) string {
 	var in struct{ Command string }
 	if json.Unmarshal(c.args, &in) != nil {
@@ -91,7 +91,7 @@ func lastLines(output string, width int, look theme.Theme) (lines []string, cut 
 	return lines, cut
 }
 
-// changesOf is the diff of a call; of one file without its name, which the line above it has.
+// changesOf is the diff of a call. For a single file it omits the name, which is in the line above.
 func changesOf(f finished) string {
 	old, rest, _ := strings.Cut(f.ran.Diff, "\n")
 	name, hunks, ok := strings.Cut(rest, "\n")
@@ -114,7 +114,7 @@ func firstChanges(diff string, width int, look theme.Theme) (lines []string, cut
 	return lines, cut
 }
 
-// expand writes tabs as blanks; clip cuts a line without joining its blanks, which columns are made of.
+// expand replaces tabs by spaces; clip cuts a line without merging its spaces, which form columns.
 func expand(line string) string { return markdown.Diff(line, 0, theme.Theme{})[0] }
 
 func clip(line string, width int) string {
@@ -124,7 +124,7 @@ func clip(line string, width int) string {
 	return markdown.Truncate(line, width)
 }
 
-// unfold prints the last result in full that was not, and with the next call the one before it.
+// unfold prints the last shortened result in full, and with the next call the one before it.
 func (w *window) unfold() {
 	if len(w.folded) == 0 {
 		w.flash = "nothing more to show"
@@ -144,7 +144,7 @@ func (w *window) unfold() {
 	w.put(blank, "")
 }
 
-// indent puts a mark before the first line and blanks before the others.
+// indent puts a mark before the first line and spaces before the others.
 func indent(lines []string, first, rest string) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {

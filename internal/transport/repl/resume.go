@@ -9,7 +9,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Listed is a session that the person could go on with.
+// Listed is a session that the person could continue.
 type Listed struct {
 	ID     string
 	Active time.Time
@@ -30,7 +30,7 @@ func Others(list []Listed) string {
 	return out.String() + "continue one with /resume ID"
 }
 
-// ResumeChoices are the sessions that can be chosen behind /resume: those whose id begins so, or whose title has it in it.
+// ResumeChoices are the choices for /resume: sessions whose id begins with, or whose title contains, what was typed.
 func ResumeChoices(list []Listed, typed string) (out []Completion) {
 	for _, l := range list {
 		title := text.Clip(strings.Join(strings.Fields(l.Title), " "), 60)
@@ -41,7 +41,7 @@ func ResumeChoices(list []Listed, typed string) (out []Completion) {
 	return out
 }
 
-// PlainBlock is an answer without the marks around it, where all of it is one block.
+// PlainBlock is an answer without its code fence, if it is a single block.
 func PlainBlock(text string) string {
 	inner, opens := strings.CutPrefix(text, "```\n")
 	inner, closes := strings.CutSuffix(inner, "\n```")
@@ -51,7 +51,7 @@ func PlainBlock(text string) string {
 	return inner
 }
 
-// Answer is an answer to a command as a console shows it: on a terminal no wider than that, in a pipe as it is.
+// Answer formats the answer to a command: wrapped on a terminal, unchanged in a pipe.
 func Answer(text string, con Console) string {
 	text = PlainBlock(text)
 	if con.OutTTY {
@@ -68,7 +68,7 @@ func Cleared(messages int) string {
 	return text.Count(messages, "message") + " left out from now on; the journal keeps them"
 }
 
-// FirstSentence is what a list shows of a description.
+// FirstSentence is the part of a description that lists show.
 func FirstSentence(description string) string {
 	words := strings.Join(strings.Fields(description), " ")
 	if i := strings.Index(words, ". "); i >= 0 {

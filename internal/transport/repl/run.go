@@ -19,22 +19,22 @@ import (
 
 // RunOptions say what Run does and where it shows it.
 type RunOptions struct {
-	// Prompt is what is asked. Empty: go on with the run that is on or suspended;
-	// there must be one.
+	// Prompt is the prompt. If empty, Run continues the active or suspended run, which
+	// must exist.
 	Prompt string
-	// After is the number of the last event that is not of interest. Without a
-	// prompt it is the one before the run to go on with.
+	// After is the number of the last event to skip. Without a prompt it is the event
+	// before the run to continue.
 	After int64
-	// JSON, when set, writes each item to standard output, which then gets
+	// JSON, if set, writes each item to standard output, which then gets
 	// nothing else; standard error gets only approvals and failures.
 	JSON    func(io.Writer, Item) error
 	Console Console
-	// Interrupts is rung by Ctrl-C. Nil: Run listens for the signal itself.
+	// Interrupts receives on Ctrl-C. If nil, Run listens for the signal itself.
 	Interrupts <-chan os.Signal
 }
 
-// Run asks one thing, shows what happens and returns how it ended as an exit
-// code. What a person must know has been printed then; an error means that the
+// Run sends one prompt, shows what happens and returns the outcome as an exit
+// code. It has then printed what a person must know; an error means that the
 // conversation itself could not be used.
 func Run(ctx context.Context, s Session, o RunOptions) (exit int, err error) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -59,7 +59,7 @@ func Run(ctx context.Context, s Session, o RunOptions) (exit int, err error) {
 	}
 	f := newFollower(s, o.Console, o.JSON)
 	f.interrupts = o.Interrupts
-	if refused != "" && aim.seq == 0 { // nothing of it is in the journal
+	if refused != "" && aim.seq == 0 { // it is not in the journal
 		f.printer.fail(theme.Bad, "✗ ", "not taken: "+refused)
 		return ExitFailed, nil
 	}
@@ -67,16 +67,16 @@ func Run(ctx context.Context, s Session, o RunOptions) (exit int, err error) {
 	return f.follow(ctx, pump(ctx, s, after), aim)
 }
 
-// target is the run that is followed: the one that takes the prompt seq, or,
-// without a prompt, the first that is seen.
+// target is the run to follow: the one that takes the prompt seq or,
+// without a prompt, the first one seen.
 type target struct {
 	seq   int64
 	run   string
 	place int
-	held  *chat.Event // a RunStarted whose Took is not seen yet
+	held  *chat.Event // a RunStarted whose Took was not seen yet
 }
 
-// follower shows one run after another on a printer and asks what must be asked.
+// follower shows one run after another on a printer and asks for approvals.
 type follower struct {
 	s          Session
 	con        Console
@@ -84,18 +84,18 @@ type follower struct {
 	presenter  *presenter
 	printer    *printer
 	interrupts <-chan os.Signal
-	remarks    <-chan notice.Notice // nil: there are none
+	remarks    <-chan notice.Notice // may be nil
 	input      *lines
-	noAsking   bool // an approval is answered with no, and the run goes on
+	noAsking   bool // an approval is denied, and the run continues
 
 	aim       target
 	approvals []chat.ApprovalAsked
 	open      *approval.Approval // the approval on the terminal
-	offer     *approval.Always   // what always may mean for it, being decided
+	offer     *approval.Always   // what always would allow, being decided
 	form      *form              // asks for its values; nil: it has none
 	own       map[string]bool    // approvals that were answered here: no news
 	aborted   bool
-	leaving   <-chan time.Time // rings when nothing was heard of the run that is to be left
+	leaving   <-chan time.Time // fires if the run to be left stays silent
 	left      bool             // without waiting for the run's end
 	denied    bool
 }
@@ -197,7 +197,7 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 	}
 	all := f.presenter.tell(item)
 	if f.open != nil && len(all) > 0 {
-		over := "\r\x1b[K" // the approval is written again below what comes
+		over := "\r\x1b[K" // the approval is printed again below the new line
 		if f.con.Plain {
 			over = "\n"
 		}
@@ -226,10 +226,10 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 	return 0, false
 }
 
-// remark shows what is no part of the conversation.
+// remark shows news that is not part of the conversation.
 func (f *follower) remark(r notice.Notice) { f.printer.show([]news{remark{text: r.Text, bad: r.Bad}}) }
 
-// lastRemarks shows those that came while nobody looked.
+// lastRemarks shows remarks that are still queued.
 func (f *follower) lastRemarks() {
 	for {
 		select {
@@ -241,7 +241,7 @@ func (f *follower) lastRemarks() {
 	}
 }
 
-// knows reports whether whoever sits here needs not be told.
+// knows reports whether the person here already knows.
 func (f *follower) knows(n news) bool {
 	s, ok := n.(settled)
 	return ok && f.own[s.ID]
@@ -255,7 +255,7 @@ func (f *follower) exit(e chat.RunEnded) int {
 	return exitOf(e.Reason)
 }
 
-// mine holds back what belongs to other runs than the one that is followed.
+// mine holds back items of runs other than the one followed.
 func (f *follower) mine(item Item) []Item {
 	run := ""
 	switch live := item.Live.(type) {
@@ -319,15 +319,15 @@ func (f *follower) interrupt(ctx context.Context) bool {
 	case f.aim.run != "":
 		f.stop(ctx)
 	case f.aim.place > 0:
-		f.leaving = time.After(0) // others come first
+		f.leaving = time.After(0) // other events come first
 	default:
 		f.leaving = time.After(newsTime)
 	}
 	return false
 }
 
-// newsTime is how long the news that a run has begun may take to come here, on a machine
-// that has much else to do.
+// newsTime is how long the news of a started run may take to arrive on a busy
+// machine.
 const newsTime = 2 * time.Second
 
 // stop ends the run that is followed.

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// screen prints lines that stay, above a few that are redrawn: a spinner, the
-// unfinished line of an answer. Without a terminal only what stays is printed.
+// screen prints permanent lines above a few that are redrawn: a spinner, the
+// unfinished line of an answer. Without a terminal it prints only permanent lines.
 type screen struct {
-	live io.Writer // nil: nothing is ever redrawn
-	rows int       // redrawn lines that are on the terminal now
-	err  error     // the first failure of a write, kept for the end
+	live io.Writer // nil: nothing is redrawn
+	rows int       // number of redrawn lines on the terminal
+	err  error     // the first write error, reported at the end
 }
 
-// print writes lines to w for good.
+// print writes permanent lines to w.
 func (s *screen) print(w io.Writer, lines ...string) {
 	if len(lines) == 0 {
 		return
@@ -23,7 +23,7 @@ func (s *screen) print(w io.Writer, lines ...string) {
 	s.write(w, strings.Join(lines, "\n")+"\n")
 }
 
-// draw replaces the lines that are redrawn. They must fit the terminal's width.
+// draw replaces the redrawn lines. They must fit the terminal's width.
 func (s *screen) draw(lines []string) {
 	if s.live == nil {
 		return
@@ -35,7 +35,7 @@ func (s *screen) draw(lines []string) {
 	}
 }
 
-// clear takes the redrawn lines away.
+// clear removes the redrawn lines.
 func (s *screen) clear() {
 	if s.rows > 0 {
 		s.write(s.live, s.erase())

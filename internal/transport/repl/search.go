@@ -9,16 +9,16 @@ import (
 	"chorus/internal/theme"
 )
 
-// search looks backwards through what was typed before, in this and in earlier sessions.
+// search searches backwards through earlier input, of this and earlier sessions.
 type search struct {
 	query editor
-	hits  []string // that contain it, newest first, each once
+	hits  []string // matches, newest first, without repetitions
 	at    int
 }
 
 const searchMark = "search: "
 
-// beginSearch opens the search with what stands in the input.
+// beginSearch opens the search with the text of the input.
 func (w *window) beginSearch() {
 	w.search = &search{query: newEditor(nil)}
 	w.menu = menu{}
@@ -28,7 +28,7 @@ func (w *window) beginSearch() {
 	w.find()
 }
 
-// find looks for the query.
+// find searches for the query.
 func (w *window) find() {
 	q := strings.ToLower(w.search.query.value())
 	w.search.hits, w.search.at = nil, 0
@@ -67,7 +67,7 @@ func (w *window) searchKey(msg tea.KeyPressMsg) {
 	}
 }
 
-// searchLines are the query and what it finds, in the input's place.
+// searchLines are the query and its match, in place of the input.
 func (w *window) searchLines() []string {
 	s := w.search
 	query := markdown.Truncate(s.query.value(), max(w.inputWidth()-len(searchMark), 4))

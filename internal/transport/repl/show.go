@@ -13,7 +13,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// Show prints a conversation up to an event, for somebody who reads it later: who said what, a line for each call, what each run came to.
+// Show prints a conversation up to an event for a later reader: who said what, one line per call, the outcome of each run.
 func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 	if upTo == 0 {
 		return nil
@@ -47,7 +47,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 	return errors.New("the conversation ended before its last event was read")
 }
 
-// reader writes news as a transcript.
+// reader prints news as a transcript.
 type reader struct {
 	con       Console
 	presenter *presenter
@@ -75,7 +75,7 @@ func (r *reader) say(mark, text string, style theme.Style) {
 	r.print(aside, lines...)
 }
 
-// speaks names whoever speaks now, unless it was they who spoke last.
+// speaks prints the speaker's name, unless they also spoke last.
 func (r *reader) speaks(name string) {
 	if r.speaker == name {
 		return
@@ -108,7 +108,7 @@ func (r *reader) show(n news) {
 		r.speaks(r.agent)
 		lines := strings.Split(toolLine(n, r.width-2, r.look), "\n")
 		ran, cut := ranLines(n, r.width-2, r.look)
-		if cut && !r.con.OutTTY { // a pipe gets it in full
+		if cut && !r.con.OutTTY { // a pipe gets the full text
 			ran = indent(markdown.Diff(commandOf(n.call), 0, theme.Theme{}), "  $ ", "    ")
 		}
 		r.print(action, indent(slices.Insert(lines, 1, ran...), "  ", "  ")...)
@@ -122,6 +122,6 @@ func (r *reader) show(n news) {
 			r.say("  ✗ ", words, theme.Bad)
 		}
 		r.say("  ", sumWords(n.RunEnded), theme.Faint)
-	case wrote, wroteVoid, began, asked, opened: // what comes of them is shown
+	case wrote, wroteVoid, began, asked, opened: // their results are shown
 	}
 }

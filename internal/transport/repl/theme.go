@@ -12,22 +12,22 @@ import (
 	"chorus/internal/theme"
 )
 
-// themes is which theme a window has, and who keeps another for the next time.
+// themes holds a window's theme, and how to store another.
 type themes struct {
-	name string                                       // the one that holds
-	seen string                                       // the one that is looked at in the picker; "": none
-	on   theme.Background                             // what the terminal has said of itself
-	few  bool                                         // it has sixteen colours
-	keep func(ctx context.Context, name string) error // nil: nobody does
+	name string                                       // the current theme
+	seen string                                       // the theme previewed in the picker; "": none
+	on   theme.Background                             // the background that the terminal reported
+	few  bool                                         // the terminal has sixteen colours
+	keep func(ctx context.Context, name string) error // nil: the theme is not stored
 }
 
-// themeCommand is answered by the window alone: where nothing is drawn there are no colours.
+// themeCommand is answered by the window alone: other outputs have no colours.
 var themeCommand = Command{"theme", "[name]", "show or change the colours"}
 
-// themeMsg says for how long a theme was chosen.
+// themeMsg says how long the chosen theme lasts.
 type themeMsg struct{ name, until string }
 
-// askBackground asks the terminal for the colour of its background. Nobody waits: until it answers, and where it does not, the colours are those
+// askBackground asks the terminal for its background colour. Nobody waits: until it answers, or if it does not, the colours are those
 // that every terminal has.
 func (w *window) askBackground() tea.Cmd {
 	if w.themes.on != theme.Unknown || !theme.Asks(w.themes.name) {
@@ -47,13 +47,13 @@ func (w *window) background(msg tea.BackgroundColorMsg) {
 	w.paint(w.themes.name)
 }
 
-// paint has the window look as a theme wants it. What is printed above stays as it was.
+// paint switches the window to a theme. Text that is already printed does not change.
 func (w *window) paint(name string) {
 	w.look = theme.Of(name, w.themes.on, w.themes.few)
 	w.md.SetTheme(w.look)
 }
 
-// previewTheme shows the theme that is marked in the picker, and the one that holds when the picker is gone.
+// previewTheme shows the theme marked in the picker, or the current one once the picker is closed.
 func (w *window) previewTheme() {
 	marked := ""
 	if w.picksTheme() {
@@ -68,12 +68,12 @@ func (w *window) previewTheme() {
 	w.paint(marked)
 }
 
-// picksTheme reports whether the picker of themes is open.
+// picksTheme reports whether the theme picker is open.
 func (w *window) picksTheme() bool {
 	return w.menu.open() && w.menu.runs && strings.HasPrefix(w.menu.typed, "/"+themeCommand.Name+" ")
 }
 
-// themeChoices are the themes whose names begin as what is typed behind the command.
+// themeChoices are the themes whose names begin with what is typed after the command.
 func (w *window) themeChoices(typed string) (out []Completion) {
 	for _, name := range theme.Names() {
 		about := theme.About(name)
@@ -87,7 +87,7 @@ func (w *window) themeChoices(typed string) (out []Completion) {
 	return out
 }
 
-// sample shows what a theme makes of what is shown most.
+// sample shows a theme's most frequent styles.
 func (w *window) sample() string {
 	line, width := "", 0
 	for _, part := range []struct {
@@ -103,7 +103,7 @@ func (w *window) sample() string {
 	return line
 }
 
-// setTheme changes the theme and has it kept.
+// setTheme changes and stores the theme.
 func (w *window) setTheme(name string) tea.Cmd {
 	if !slices.Contains(theme.Names(), name) {
 		w.say(theme.Warn, "• ", fmt.Sprintf("there is no theme %s; choose one of %s", name, strings.Join(theme.Names(), ", ")))

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discardTyped forgets what was typed before an approval was seen: it cannot be
-// its answer.
+// discardTyped drops input typed before an approval was visible: it cannot be
+// the answer.
 func discardTyped(in io.Reader) {
 	if f, ok := in.(*os.File); ok {
-		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // no terminal: nothing was typed
+		_ = unix.IoctlSetInt(int(f.Fd()), unix.TCFLSH, unix.TCIFLUSH) // not a terminal: nothing was typed
 	}
 }

@@ -4,5 +4,5 @@ package repl
 
 import "io"
 
-// discardTyped does nothing where the terminal cannot be asked to forget.
+// discardTyped does nothing here: there is no way to drop the terminal's input.
 func discardTyped(io.Reader) {}

@@ -16,10 +16,10 @@ import (
 	"chorus/internal/theme"
 )
 
-// prompt marks stand before the first row of the input; the others are indented.
+// promptMark precedes the first row of the input; the others are indented.
 const promptMark = "❯ "
 
-// ruleWidth is short, for a terminal that is made narrower breaks long lines and
+// ruleWidth is small, because a terminal that is made narrower breaks long lines and
 // leaves their pieces behind.
 const ruleWidth = 40
 
@@ -38,7 +38,7 @@ func (w *window) View() tea.View {
 	return v
 }
 
-// title is what the terminal's window or tab is called: first whether it needs somebody.
+// title is the title of the terminal's window or tab. It starts with whether somebody is needed.
 func (w *window) title() string {
 	state := ""
 	switch {
@@ -63,16 +63,16 @@ func (w *window) lines() []string {
 	return append(w.upper(), w.lower()...)
 }
 
-// moved reports whether the renderer has, by handling msg, just gone to the
+// moved reports whether the renderer has, by handling msg, just moved to the
 // window's first line.
 func moved(msg tea.Msg) bool {
 	return reflect.TypeOf(msg) == reflect.TypeOf(tea.ClearScreen()) || reflect.TypeOf(msg) == reflect.TypeOf(tea.Println()())
 }
 
-// shrink lets the window get lower. The renderer counts wrongly when a window
-// becomes lower while its cursor stands further down, and leaves lines behind.
-// So the height is kept, by blank lines on top, until the renderer has been sent
-// to the first line: by something printed above, or by asking it to.
+// shrink lets the window get lower. The renderer miscounts when a window
+// becomes lower while its cursor is further down, and leaves lines behind.
+// So the height is kept, with blank lines on top, until the renderer has moved
+// to the first line: because of something printed above, or on request.
 func (w *window) shrink(msg tea.Msg) tea.Cmd {
 	if moved(msg) {
 		w.drawn, w.clearing = 0, false
@@ -85,13 +85,13 @@ func (w *window) shrink(msg tea.Msg) tea.Cmd {
 	if w.clearing || w.printing || len(w.above) > 0 {
 		return nil
 	}
-	// Its way to the first line is drawn with the next frame, but what is printed
-	// goes out at once: so nothing may be printed in between.
+	// The move to the first line is drawn with the next frame, but printed text goes
+	// out at once: so nothing may be printed in between.
 	w.clearing, w.printing = true, true
 	return tea.Sequence(tea.ClearScreen, w.after(fewFrames, printedMsg{}))
 }
 
-// cursor is where the terminal's own cursor belongs.
+// cursor is the position of the terminal's cursor.
 func (w *window) cursor() (x, y int, ok bool) {
 	if w.leaving || w.card != nil && w.answering && w.note == nil {
 		return 0, 0, false
@@ -110,7 +110,7 @@ func (w *window) lower() []string {
 	return append(out, w.look.Paint(theme.Faint, markdown.Truncate(w.statusText(), w.room())))
 }
 
-// typed is what is being typed: the input with how it could go on, or the search in its place.
+// typed is the input with its completions, or the search in its place.
 func (w *window) typed() []string {
 	if w.search != nil {
 		return w.searchLines()
@@ -127,7 +127,7 @@ func (w *window) typed() []string {
 	return append(out, w.menuLines()...)
 }
 
-// inputRows are the rows of the input that are shown, around the cursor.
+// inputRows are the visible rows of the input, around the cursor.
 func (w *window) inputRows() (rows []string, x, y int) {
 	rows, x, y = w.box().layout(w.inputWidth())
 	limit := max(w.tallest()/2, 1)
@@ -138,8 +138,8 @@ func (w *window) inputRows() (rows []string, x, y int) {
 	return rows, x, y
 }
 
-// upper is all above the input: the end of the answer, what is going on, who
-// waits, the approval. What does not fit is cut from the top.
+// upper is everything above the input: the end of the answer, the current activity, who
+// waits, the approval. If it does not fit, the top is cut off.
 func (w *window) upper() []string {
 	out := w.fold(w.md.Tail())
 	if len(out) > 0 && w.presenter.run != "" {
@@ -165,7 +165,7 @@ func (w *window) upper() []string {
 	return out
 }
 
-// busy is the line that moves and the last output of the tool.
+// busy is the line with the spinner and the tool's last output.
 func (w *window) busy() []string {
 	what, since := w.presenter.doing()
 	if what == "" {
@@ -192,7 +192,7 @@ func (w *window) approval() []string {
 		keys = "why not? Enter denies, Esc goes back"
 	case w.answering && approval.IsQuestion(w.card.Actions):
 		keys = "r answer · y accept the suggestion · n decline · Tab to type"
-	case w.answering && w.offer != nil && w.offer == w.offered: // not before what they choose from can be read
+	case w.answering && w.offer != nil && w.offer == w.offered: // not before the choices are visible
 		keys = w.offerKeys()
 	case !w.answering:
 		keys = "an approval is pending: Tab to answer it"
@@ -200,7 +200,7 @@ func (w *window) approval() []string {
 	return []string{w.look.Paint(theme.Warn, "└ "+markdown.Truncate(keys, w.room()-2))}
 }
 
-// statusText says what one is talking to, and what it has used. Where the line is too narrow for all of it, what matters least is left out.
+// statusText describes the conversation partner and the usage. If the line is too narrow, the least important parts are left out.
 func (w *window) statusText() string {
 	info := w.s.Info()
 	mode := ""
@@ -225,7 +225,7 @@ func (w *window) statusText() string {
 	return joinParts(parts)
 }
 
-// contextText says how much of what the model can read is used.
+// contextText says how much of the model's context is used.
 func (t *presenter) contextText(window int) string {
 	switch used := t.context; {
 	case used == 0 || window == 0:
@@ -237,7 +237,7 @@ func (t *presenter) contextText(window int) string {
 	}
 }
 
-// withContext is the answer to /status with how full the context is, which the terminal knows from what it was shown.
+// withContext adds the context use to the answer to /status. The terminal knows it from what it was shown.
 func (t *presenter) withContext(line, answer string, window int) string {
 	said := t.contextText(window)
 	if strings.TrimSpace(line) != "/status" || said == "" {

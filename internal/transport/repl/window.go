@@ -15,18 +15,18 @@ import (
 	"chorus/internal/theme"
 )
 
-// window is the chat on a terminal. Finished lines are printed above it and
-// belong to the terminal from then on; the window itself is only what may still
-// change: the end of an answer, what is going on, approvals and the input.
+// window is the chat on a terminal. Finished lines are printed above it and then
+// belong to the terminal. The window itself only holds what may still change: the end
+// of an answer, the current activity, approvals and the input.
 type window struct {
 	ctx        context.Context
 	s          Session
 	look       theme.Theme
-	themes     themes // which one, and how another is chosen
+	themes     themes // the current theme, and how to choose another
 	all        []Command
 	hint       string
 	first      string // a prompt to send at the start
-	picksFirst bool   // another session is being chosen before anything else
+	picksFirst bool   // another session is chosen before anything else
 	head       int64  // history ends here
 	tell       func(input string) error
 	editor     string // the person's own
@@ -37,18 +37,18 @@ type window struct {
 
 	width, height int
 	above         []string // lines to be printed above
-	printing      bool     // some of them are on their way
+	printing      bool     // some of them are being printed
 	print         func(lines []string) tea.Cmd
 	after         func(time.Duration, tea.Msg) tea.Cmd
 	drawn         int  // height of the window on the screen
-	clearing      bool // the renderer is asked to go to its first line
+	clearing      bool // the renderer was asked to move to its first line
 
 	input      editor
-	everywhere []string           // what was typed in other folders, too
-	menu       menu               // how the input could go on
-	stopAsking context.CancelFunc // how it could; nil: nobody is asked
-	attaching  int                // files that are on their way
-	search     *search            // through what was typed before; nil: none
+	everywhere []string           // input typed in other folders, too
+	menu       menu               // completions of the input
+	stopAsking context.CancelFunc // stops the pending completion request; nil: there is none
+	attaching  int                // files being attached
+	search     *search            // search through earlier input; nil: none
 	chord      bool               // Ctrl-X was the last key
 
 	lastKey   time.Time
@@ -56,7 +56,7 @@ type window struct {
 	warned    time.Time
 	stopping  bool
 	leaving   bool
-	resume    *Resume // the session to go on with
+	resume    *Resume // the session to continue
 	quitting  bool
 	exit      int
 	lost      bool
@@ -65,17 +65,17 @@ type window struct {
 	spoke     bool
 	begun     bool // lines of the current message are printed
 	flow      flow
-	folded    []finished // results of which not everything is shown, oldest first
+	folded    []finished // results not shown in full, oldest first
 	messages  []message
-	ring      bool                 // the terminal's bell is to be rung
+	ring      bool                 // ring the terminal's bell
 	approvals []chat.ApprovalAsked // not yet on the screen
 	card      *approval.Approval   // the approval on the screen
 	answering bool                 // keys belong to the card
-	typing    bool                 // the person chose to type on beside the card
+	typing    bool                 // the person chose to keep typing next to the card
 	note      *editor              // the reason for a no, or an answer, being typed
-	form      *form                // asks for the values of a question, one after the other; nil: it asks for none
-	offer     *approval.Always     // what always may mean, being decided
-	offered   *approval.Always     // the one that is printed to its end
+	form      *form                // asks for the values of a question, one after the other; nil: there are none
+	offer     *approval.Always     // what always would allow, being decided
+	offered   *approval.Always     // the offer that is fully printed
 	own       map[string]bool      // approvals answered here
 }
 
@@ -118,7 +118,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w.print = func(lines []string) tea.Cmd {
 		text := strings.Join(lines, "\n")
 		if text == "" {
-			text = " " // nothing at all would not be printed, not even as a blank line
+			text = " " // an empty text would not be printed, not even as a blank line
 		}
 		return tea.Sequence(tea.Println(text), func() tea.Msg { return printedMsg{} })
 	}
@@ -137,7 +137,7 @@ func (w *window) greeting(stops string) []string {
 	info := w.s.Info()
 	parts := []string{"chorus"}
 	for _, part := range []string{info.Agent, info.Model, info.Dir} {
-		if part != "" && part != "chorus" { // what the agent is called where nobody named one
+		if part != "" && part != "chorus" { // the default agent's name
 			parts = append(parts, part)
 		}
 	}
@@ -152,10 +152,10 @@ func (w *window) greeting(stops string) []string {
 	return out
 }
 
-// pickWords stand above the choice of a session, in place of the greeting.
+// pickWords are shown above the choice of a session, in place of the greeting.
 const pickWords = "Choose a session with the arrows and Enter, or type part of its title. Esc starts a new one."
 
-// greet prints the greeting where no other session was chosen after all.
+// greet prints the greeting if no other session was chosen.
 func (w *window) greet() {
 	if w.picksFirst {
 		w.picksFirst = false
@@ -272,13 +272,13 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // the start before anything can be printed above it, at the end so that it is gone.
 const fewFrames = 60 * time.Millisecond
 
-// tallest is how many lines the window may take.
+// tallest is the maximum height of the window.
 func (w *window) tallest() int { return max(w.height/2, min(6, w.height-1)) }
 
-// flush hands the next lines to the terminal. One batch at a time, so that their
-// order holds, and never more than fit above a window of full height (the one on
-// the screen may still be an older, taller one): what scrolls further would drag
-// the window's own lines with it.
+// flush hands the next lines to the terminal: one batch at a time, to keep their
+// order, and never more than fit above a window of full height (the one on the screen
+// may still be an older, taller one). What scrolls further would drag the window's own
+// lines with it.
 func (w *window) flush() tea.Cmd {
 	switch {
 	case w.printing:
@@ -306,15 +306,15 @@ func (w *window) tick() tea.Cmd {
 	return w.after(tick, tickMsg{})
 }
 
-// printed reports whether everything stands on the screen that was to be printed.
+// printed reports whether everything to be printed is on the screen.
 func (w *window) printed() bool { return len(w.above) == 0 && !w.printing }
 
-// put prints lines above.
+// put prints lines above the window.
 func (w *window) put(t texture, lines ...string) {
 	w.above = append(w.above, w.flow.next(t, lines)...)
 }
 
-// say prints a wrapped remark above.
+// say prints a wrapped remark above the window.
 func (w *window) say(style theme.Style, mark, text string) {
 	lines := say(mark, text, w.room())
 	for i := range lines {
@@ -323,7 +323,7 @@ func (w *window) say(style theme.Style, mark, text string) {
 	w.put(aside, lines...)
 }
 
-// take folds one item into the window.
+// take applies one item to the window.
 func (w *window) take(item Item) tea.Cmd {
 	all := w.presenter.tell(item)
 	if item.Event != nil && item.Event.Seq <= w.head {
@@ -341,7 +341,7 @@ func (w *window) take(item Item) tea.Cmd {
 	return nil
 }
 
-// show prints what a piece of news is worth.
+// show prints a piece of news.
 func (w *window) show(n news) {
 	switch n := n.(type) {
 	case wrote:
@@ -394,7 +394,7 @@ func (w *window) text(lines []string) {
 	}
 }
 
-// fold breaks the lines that a renderer without colour leaves as they were.
+// fold wraps the lines that a renderer without colour does not wrap.
 func (w *window) fold(lines []string) []string {
 	if w.look.Colored() || len(lines) == 0 {
 		return lines
@@ -414,7 +414,7 @@ func (w *window) heard(n heard) {
 	w.put(blank, "")
 }
 
-// How much of what was said is shown again: whoever pasted thousands of lines knows them.
+// How much of a message is shown again: somebody who pasted thousands of lines knows them.
 const (
 	heardLines = 20
 	heardEnd   = 3

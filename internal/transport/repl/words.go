@@ -12,28 +12,28 @@ import (
 	"chorus/internal/theme"
 )
 
-// spinner frames; one is drawn per tick.
+// spinner holds the frames; one is drawn per tick.
 var spinner = [...]string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// tick is how often a spinner moves: fast enough to look alive, slow enough to
+// tick is the interval of the spinner: fast enough to look alive, slow enough to
 // cost nothing.
 const tick = 100 * time.Millisecond
 
 const voidWords = "discard the text above; the answer starts over"
 
-// flow sets prose and actions apart by one blank line where they meet.
+// flow separates prose and actions by one blank line.
 type flow struct{ last texture }
 
 type texture int
 
 const (
-	aside  texture = iota // remarks: they stand with whatever is beside them
+	aside  texture = iota // remarks: they join their neighbours
 	prose                 // what the model writes
 	action                // what tools did
-	blank                 // an empty line: nothing more is needed
+	blank                 // an empty line: it needs no other
 )
 
-// next returns the lines with a blank before them if they need one.
+// next returns the lines, with a blank line before them if needed.
 func (f *flow) next(t texture, lines []string) []string {
 	if len(lines) == 0 {
 		return nil
@@ -86,7 +86,7 @@ func toolLine(f finished, width int, look theme.Theme) string {
 	return line
 }
 
-// resultText is what a call came to. Whoever sits here and said no knows it: of that only the reason is left.
+// resultText is the result of a call. If the person here denied it, only the reason is left.
 func resultText(ran chat.ToolRan) string {
 	said := ran.Blocks.Text()
 	if rest, own := strings.CutPrefix(said, "denied by "+string(chat.LocalUser)+":"); own && ran.Outcome == chat.Denied {
@@ -95,7 +95,7 @@ func resultText(ran chat.ToolRan) string {
 	return said
 }
 
-// duration is short and as exact as a person cares.
+// duration is short, and as exact as people need.
 func duration(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -107,7 +107,7 @@ func duration(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// elapsed is a duration for a line that is redrawn: whole seconds.
+// elapsed is a duration for a redrawn line: whole seconds.
 func elapsed(d time.Duration) string {
 	if d < time.Second {
 		return ""
@@ -118,7 +118,7 @@ func elapsed(d time.Duration) string {
 	return duration(d)
 }
 
-// count writes a number of tokens shortly.
+// count abbreviates a number of tokens.
 func count(n int) string {
 	switch {
 	case n < 1000:
@@ -131,7 +131,7 @@ func count(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1e6)
 }
 
-// money writes billionths of a dollar; nothing for nothing.
+// money formats billionths of a dollar; "" for zero.
 func money(nanos int64) string {
 	switch dollars := float64(nanos) / 1e9; {
 	case nanos <= 0:
@@ -143,7 +143,7 @@ func money(nanos int64) string {
 	}
 }
 
-// endWords says how a run ended, unless it simply ended well.
+// endWords says how a run ended, unless it simply succeeded.
 func endWords(e chat.RunEnded) string {
 	var why string
 	if e.Error != nil {
@@ -200,7 +200,7 @@ func settledWords(s settled) string {
 	return line
 }
 
-// say wraps a remark below a mark that stands before its first line.
+// say wraps a remark under a mark before its first line.
 func say(mark, text string, width int) []string {
 	pad := strings.Repeat(" ", markdown.Width(mark))
 	var out []string
@@ -214,7 +214,7 @@ func say(mark, text string, width int) []string {
 	return out
 }
 
-// wrapRows wraps an answer; what stands in a second column goes on below itself.
+// wrapRows wraps an answer; the second column continues under itself.
 func wrapRows(answer string, width int) (out []string) {
 	for line := range strings.SplitSeq(markdown.Clean(answer), "\n") {
 		at := secondColumn(line)
@@ -227,7 +227,7 @@ func wrapRows(answer string, width int) (out []string) {
 	return out
 }
 
-// secondColumn is where the second column of a row begins, behind two blanks or more; 0: there is none, or nobody can tell where.
+// secondColumn is the start of a row's second column, after two spaces or more; 0: there is none, or it is unclear.
 func secondColumn(line string) int {
 	first := len(line) - len(strings.TrimLeft(line, " "))
 	gap := strings.Index(line[first:], "  ")
@@ -236,7 +236,7 @@ func secondColumn(line string) int {
 	}
 	at := first + gap
 	rest := strings.TrimLeft(line[at:], " ")
-	if at = len(line) - len(rest); rest == "" || markdown.Width(line[:at]) != at { // letters that take no column, or two
+	if at = len(line) - len(rest); rest == "" || markdown.Width(line[:at]) != at { // letters of zero or double width
 		return 0
 	}
 	return at

@@ -1,7 +1,7 @@
-// Package history keeps what a person typed at the terminal, so that a later session can bring it back.
+// Package history stores what a person typed at the terminal, so that a later session can offer it again.
 //
-// It promises that only its owner can read it; that two terminals at once lose nothing of each other's; that a file which was
-// cut off by a kill costs the line that was being written and no other; and that it never grows beyond two files of a size.
+// It promises that only its owner can read it; that two terminals at once lose nothing of each other's; that a kill in the middle of a
+// write costs only the line being written; and that the history never takes more than two files of limited size.
 package history
 
 import (
@@ -18,7 +18,7 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// How large a file becomes before it is set aside, and what is too long to be worth keeping.
+// The maximum size of a file before it is rotated, and the length above which input is not kept.
 const (
 	turnAt  = 1 << 20
 	longest = 64 << 10
@@ -37,13 +37,13 @@ type Entry struct {
 	Text string    `json:"text"`
 }
 
-// In is the history in a file, which need not be there yet.
+// In is the history in a file, which may not exist yet.
 func In(path string) *File { return &File{path: path, now: time.Now} }
 
-// old is where a full file is set aside. Whoever still writes into it loses nothing: it is read, too.
+// old is the rotated file. It is still read, so a process that still writes to it loses nothing.
 func (f *File) old() string { return f.path + ".old" }
 
-// Load is everything that is kept, oldest first. What cannot be read is left out.
+// Load returns all entries, oldest first. It skips unreadable lines.
 func (f *File) Load() []Entry {
 	var out []Entry
 	for _, path := range []string{f.old(), f.path} {
@@ -61,7 +61,7 @@ func (f *File) Load() []Entry {
 	return out
 }
 
-// Add keeps an input. One that begins with a space is not kept: that is how people say so to their shells.
+// Add stores an input unless it starts with a space, as shells do.
 func (f *File) Add(dir, text string) error {
 	if strings.TrimSpace(text) == "" || strings.HasPrefix(text, " ") || len(text) > longest {
 		return nil
@@ -92,11 +92,11 @@ func (f *File) append(line []byte) (err error) {
 	if cutOff(file) {
 		line = append([]byte("\n"), line...)
 	}
-	_, err = file.Write(line) // in one piece, so that two terminals do not mix
+	_, err = file.Write(line) // in one write, so that two terminals do not mix their lines
 	return err
 }
 
-// turn sets a full file aside. Of two terminals that find it full one does: a second time would lose what was set aside.
+// turn rotates a full file. If two terminals find it full, only one rotates it: a second rotation would lose the first one's file.
 func (f *File) turn() error {
 	full := func() bool {
 		info, err := os.Stat(f.path)
@@ -119,7 +119,7 @@ func (f *File) turn() error {
 	return os.Rename(f.path, f.old())
 }
 
-// cutOff reports whether somebody was killed while they wrote the last line.
+// cutOff reports whether a kill interrupted the write of the last line.
 func cutOff(file *os.File) bool {
 	info, err := file.Stat()
 	if err != nil || info.Size() == 0 {
@@ -130,7 +130,7 @@ func cutOff(file *os.File) bool {
 	return (err == nil || errors.Is(err, io.EOF)) && last[0] != '\n'
 }
 
-// Texts are the inputs of a folder, oldest first, each repetition in a row once. Dir "": of every folder.
+// Texts are the inputs of a folder, oldest first, without consecutive repetitions. Dir "": of every folder.
 func Texts(all []Entry, dir string) []string {
 	var out []string
 	for _, e := range all {

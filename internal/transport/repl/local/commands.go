@@ -26,7 +26,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// Command implements repl.Session: what can be ordered beside talking.
+// Command implements repl.Session.
 func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	rest = strings.TrimSpace(rest)
@@ -105,7 +105,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// prompts lists what MCP servers have ready. They are started with the first run.
+// prompts lists the prompts of MCP servers, which start with the first run.
 func (s *Session) prompts(ctx context.Context) (string, error) {
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
 	if err != nil {
@@ -122,13 +122,13 @@ func (s *Session) prompts(ctx context.Context) (string, error) {
 }
 
 func (s *Session) diff(ctx context.Context) (string, error) {
-	// Outside of any sandbox: nothing that commands left in the repository is started.
+	// git.Changes runs outside any sandbox, and starts nothing that commands left in the repository.
 	out, err := git.Changes(ctx, s.app.Executor, s.dir)
 	switch {
 	case err != nil && !runsetup.InGit(s.dir):
 		return "", fmt.Errorf("%s is not in a git repository", s.dir)
 	case err != nil:
-		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
+		line, _, _ := strings.Cut(err.Error(), "\n") // git's messages are long
 		return "", fmt.Errorf("show what has changed: %s", line)
 	case out == "":
 		return "nothing has changed", nil
@@ -139,7 +139,7 @@ func (s *Session) diff(ctx context.Context) (string, error) {
 	return out, nil
 }
 
-// mostDiff is how many lines of what has changed are shown.
+// mostDiff limits the lines of the diff.
 const mostDiff = 400
 
 func (s *Session) notes(ctx context.Context, rest string) (string, error) {
@@ -208,7 +208,7 @@ func (s *Session) mode(name string) (string, error) {
 	return "from the next prompt on: " + cmp.Or(name, "no mode"), nil
 }
 
-// Choose sets the permission profile and the mode for what is said from now on.
+// Choose sets the permission profile and the mode for later prompts.
 func (s *Session) Choose(profile, mode string) {
 	s.Choice.Set(func(c *overrides.Values) { c.Profile, c.Mode = profile, mode })
 }
@@ -247,13 +247,13 @@ func (s *Session) why(ctx context.Context, which string) (string, error) {
 	return repl.PlainBlock(answer.Text), err
 }
 
-// Says implements repl.Sayer: a skill that is called by its name is a prompt.
+// Says implements repl.Sayer: calling a skill by its name is a prompt.
 func (s *Session) Says(_ context.Context, line string) bool {
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
 	return err == nil && s.app.Setup.CallsSkill(b, line)
 }
 
-// skills lists those that can be called.
+// skills lists the skills that can be called.
 func (s *Session) skills(name string) (string, error) {
 	if name != "" {
 		return "", fmt.Errorf("skill %s is not on here; /skill lists those that are, chorus skill list also those that need your approval", name)
@@ -287,7 +287,7 @@ func (s *Session) clear(ctx context.Context) (string, error) {
 	return repl.Cleared(n), nil
 }
 
-// Latest is the terminal session of a folder that was active last; "" when there is none.
+// Latest is the most recently active terminal session of a folder; "" if there is none.
 func (sessions *Sessions) Latest(ctx context.Context, dir, agent string) (string, error) {
 	o := runsetup.SessionOptions{Dir: dir, Agent: agent}
 	if err := sessions.Setup.Check(&o); err != nil {
@@ -341,10 +341,10 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 	return b.String(), nil
 }
 
-// Dollars writes money for people.
+// Dollars formats money for people.
 func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9) }
 
-// asked are the actions of a call that would be asked for.
+// asked returns the actions of a call that need approval.
 func (s *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {
 	p, err := s.Setup.Profile(now.Profile)
 	if err != nil {

@@ -14,12 +14,12 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// maxOffered is how many files are offered: more are not read.
+// maxOffered limits the file suggestions; nobody reads more.
 const maxOffered = 12
 
 var _ repl.Completer = (*Session)(nil)
 
-// Complete implements repl.Completer with what the server's pages offer, for the conversation of this terminal.
+// Complete implements repl.Completer with the suggestions of the server's pages, for this terminal's conversation.
 func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion, error) {
 	if name, ok := strings.CutPrefix(typed, "@"); ok {
 		found, err := service.FindFiles(ctx, s.dir, name, maxOffered)
@@ -59,7 +59,7 @@ func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion
 	return out, nil
 }
 
-// callable are the skills whose names begin so.
+// callable returns the skills whose names begin so.
 func (s *Session) callable(name string) (out []repl.Completion, err error) {
 	b, err := s.app.Setup.Toolbox(s.thread, s.dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func (s *Session) callable(name string) (out []repl.Completion, err error) {
 	return out, err
 }
 
-// others are the sessions of this folder beside this one, the last active first.
+// others returns the other sessions of this folder, the last active first.
 func (s *Session) others(ctx context.Context) ([]repl.Listed, error) {
 	rows, err := s.app.DB.Threads(ctx, store.ThreadFilter{Transport: "cli", Place: settings.Place(s.dir), Limit: maxListed})
 	var list []repl.Listed

@@ -15,13 +15,13 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// asker is what carries operations out for the commands of a session.
+// asker executes operations for the commands of a session.
 type asker struct {
 	to  operation.Executor
 	set *slash.Set
 }
 
-// newAsker makes what carries commands of operations out, when they are first asked for.
+// newAsker creates the executor at the first use of such a command.
 func (s *Session) newAsker() (*asker, error) {
 	to := s.app.Service.GuestOperations()
 	commands, err := slash.New(slash.Options{Executor: to, Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
@@ -43,7 +43,7 @@ func (s *Session) newAsker() (*asker, error) {
 	return &asker{to, commands}, err
 }
 
-// Commands implements repl.Commander: those of operations.
+// Commands implements repl.Commander: the commands of operations.
 func (s *Session) Commands(context.Context) (out []repl.Command) {
 	for _, d := range operations.All().All() {
 		for _, line := range d.Slash {
@@ -60,8 +60,8 @@ func (s *Session) Commands(context.Context) (out []repl.Command) {
 	return out
 }
 
-// derived carries out a command of an operation, such as /memory show, as whoever sits here and for this folder; false: it
-// is none of these.
+// derived runs a command of an operation, such as /memory show, as the person at the terminal and for this folder; false: it
+// is not such a command.
 func (s *Session) derived(ctx context.Context, line string) (string, bool, error) {
 	operations, err := s.asker()
 	if err != nil {

@@ -15,14 +15,14 @@ import (
 	"chorus/internal/settings"
 )
 
-// Import is what an import came to.
+// Import is the result of an import.
 type Import struct {
 	ID       string
 	Messages int
 	Already  bool
 }
 
-// ImportLCA takes over a session log of the Local Coding Agent as a thread. Doing
+// ImportLCA imports a session log of the Local Coding Agent as a thread. Importing
 // it twice is harmless.
 func (sessions *Sessions) ImportLCA(ctx context.Context, path string, o runsetup.SessionOptions, warn func(string)) (Import, error) {
 	f, err := os.Open(path)

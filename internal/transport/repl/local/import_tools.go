@@ -15,8 +15,8 @@ import (
 	"chorus/internal/runsetup"
 )
 
-// ToolFiles are those of a Chapter3 installation, a channel of a bot each. What could not
-// be read is told in rows.
+// ToolFiles returns the tool files of a Chapter3 installation, one channel of a bot each. The rows
+// list what could not be read.
 func ToolFiles(dir string) ([]toollog.Channel, []config.Taken, error) {
 	tools := filepath.Join(dir, "tools")
 	if !runsetup.IsDir(tools) {
@@ -33,14 +33,14 @@ func ToolFiles(dir string) ([]toollog.Channel, []config.Taken, error) {
 	return channels, rows, nil
 }
 
-// ToolThread is the thread that a channel's tool files become. Chapter3's files do not
-// name the guild, so that it cannot be the channel's own.
+// ToolThread is the thread for a channel's tool files. Chapter3's files do not
+// name the guild, so it cannot be the channel's own thread.
 func ToolThread(c toollog.Channel) (chat.ThreadID, error) {
 	return chat.NewThreadID("chapter3", "tools", c.Name, c.Agent)
 }
 
-// ImportToolFiles takes a channel's tool files over as a thread of their own. Doing it
-// twice is harmless.
+// ImportToolFiles imports a channel's tool files as a separate thread. Importing
+// them twice is harmless.
 func (s *Sessions) ImportToolFiles(ctx context.Context, c toollog.Channel) (config.Taken, error) {
 	row := config.Taken{From: filepath.Join("tools", c.Agent, c.Name), Action: "written", Detail: fmt.Sprintf("%d calls", len(c.Entries))}
 	thread, err := ToolThread(c)

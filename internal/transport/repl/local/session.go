@@ -33,7 +33,7 @@ import (
 
 // Session is one conversation at the terminal.
 type Session struct {
-	asker    func() (*asker, error) // for commands of operations, made with the first
+	asker    func() (*asker, error) // for commands of operations, created at first use
 	app      *Sessions
 	engine   *engine.Engine
 	thread   chat.ThreadID
@@ -44,18 +44,18 @@ type Session struct {
 	once     bool // run, not chat
 	fresh    bool // not in the journal yet
 	mu       sync.Mutex
-	attached []string // files that go with the next prompt, by reference
-	Start    int64    // the last event there was when the session was opened
+	attached []string // references of files for the next prompt
+	Start    int64    // the last event when the session was opened
 
 	remarks <-chan notice.Notice // nil: it runs once
 	deaf    func()
 
-	unfinished int64 // the event before what is still to be done; -1: nothing is
+	unfinished int64 // the event before unfinished work; -1: there is none
 }
 
 var _ repl.Session = (*Session)(nil)
 
-// OpenSession makes a new conversation, or takes up the one that the options name.
+// OpenSession creates a conversation, or opens the one that the options name.
 func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOptions) (*Session, error) {
 	if o.Warn == nil {
 		o.Warn = func(string) {}
@@ -106,7 +106,7 @@ func (sessions *Sessions) OpenSession(ctx context.Context, o runsetup.SessionOpt
 	return s, nil
 }
 
-// trim applies a resume mode to a thread that is in the journal.
+// trim applies a resume mode to a thread in the journal.
 func (s *Session) trim(ctx context.Context, mode string) error {
 	n := 0
 	switch {
@@ -129,12 +129,12 @@ func (s *Session) trim(ctx context.Context, mode string) error {
 	return err
 }
 
-// find decides which thread the session is, and which lines it must begin with
-// when it comes from a file.
+// find decides which thread the session is, and which lines it must start with
+// if it comes from a file.
 func (s *Session) find(ctx context.Context, o runsetup.SessionOptions) ([]chat.Line, error) {
 	name := o.ID
 	var log session.Log
-	var doubts []string // about the file: they only count if the session is taken from it
+	var doubts []string // problems of the file: they only matter if the session is read from it
 	s.file = o.File
 	if o.File == "" && o.ID != "" {
 		s.file, _ = session.Path(o.Dir, o.ID)
@@ -182,7 +182,7 @@ func (s *Session) find(ctx context.Context, o runsetup.SessionOptions) ([]chat.L
 	return session.Resume(log.Lines(), cmp.Or(o.ResumeMode, "full"), o.Warn), nil
 }
 
-// adopt goes on with a thread of the journal.
+// adopt continues a thread of the journal.
 func (s *Session) adopt(ctx context.Context, row journal.Thread, o runsetup.SessionOptions) error {
 	if row.ID.Transport() != "cli" {
 		return fmt.Errorf("%s is not a terminal session", row.ID)
@@ -202,7 +202,7 @@ func (s *Session) row(thread chat.ThreadID) journal.Thread {
 	return journal.Thread{ID: thread, Agent: agent, Place: place, Owner: s.app.Me(), Dir: s.dir}
 }
 
-// importLines begins the thread with a conversation from elsewhere.
+// importLines starts the thread with a conversation from elsewhere.
 func (s *Session) importLines(ctx context.Context, lines []chat.Line, source string) error {
 	data, err := json.Marshal(lines)
 	if err != nil {
@@ -220,14 +220,14 @@ func (s *Session) importLines(ctx context.Context, lines []chat.Line, source str
 	return nil
 }
 
-// ID is what people call the session.
+// ID is the session's short id.
 func (s *Session) ID() string { return s.thread.Thread() }
 
-// Thread is its thread.
+// Thread is the session's thread.
 func (s *Session) Thread() chat.ThreadID { return s.thread }
 
-// GoOn wakes the thread, to go on with a run that was cut off. It reports whether
-// there is one.
+// GoOn wakes the thread to continue an interrupted run. It reports whether there is
+// one.
 func (s *Session) GoOn() bool {
 	if s.unfinished < 0 {
 		return false
@@ -236,8 +236,8 @@ func (s *Session) GoOn() bool {
 	return true
 }
 
-// Open reports whether there is a run to go on with now, or a prompt that waits.
-// What cannot be read counts as nothing: the next command says why.
+// Open reports whether there is a run to continue, or a prompt that waits.
+// It ignores read errors: the next command reports them.
 func (s *Session) Open(ctx context.Context) bool {
 	if s.fresh {
 		return false
@@ -246,9 +246,9 @@ func (s *Session) Open(ctx context.Context) bool {
 	return err == nil && (row.Status.On() || row.Waiting > 0)
 }
 
-// Unfinished is the number of the last event before what was still to be done when
-// the session was opened: the run that was cut off. Where only prompts wait, and without
-// anything to do, it is the last event there was.
+// Unfinished is the number of the last event before the work that was unfinished when
+// the session was opened: the interrupted run. If only prompts wait, or nothing does, it is
+// the last event.
 func (s *Session) Unfinished() int64 {
 	if s.unfinished < 0 {
 		return s.Start
@@ -256,7 +256,7 @@ func (s *Session) Unfinished() int64 {
 	return s.unfinished
 }
 
-// findUnfinished looks before the engine starts: its sweep may go on with the
+// findUnfinished looks before the engine starts, because its sweep may continue the
 // thread at once.
 func (s *Session) findUnfinished(ctx context.Context) error {
 	s.unfinished = -1
@@ -274,15 +274,15 @@ func (s *Session) findUnfinished(ctx context.Context) error {
 	}
 	seqs, err := s.app.DB.PendingPrompts(ctx, s.thread)
 	if err == nil && len(seqs) > 0 {
-		s.unfinished = row.Next - 1 // an earlier run may have ended behind the prompt
+		s.unfinished = row.Next - 1 // an earlier run may have ended after the prompt
 	}
 	return err
 }
 
-// Used reports whether anything was ever said in the session.
+// Used reports whether the session contains any message.
 func (s *Session) Used() bool { return !s.fresh }
 
-// Attach has a file go with the next prompt.
+// Attach attaches a file to the next prompt.
 func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error {
 	stored, err := s.app.Service.StoreAttachment(ctx, s.thread, name, file)
 	if err != nil {
@@ -299,7 +299,7 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 	ahead := -1 // the prompt itself is counted
 	if !s.fresh {
 		if row, err := s.app.DB.Thread(ctx, s.thread); err == nil && row.Status.On() {
-			ahead = 0 // a run is on, perhaps in another process: it comes first
+			ahead = 0 // a run is active, perhaps in another process: it comes first
 		}
 	}
 	if s.once {
@@ -326,7 +326,7 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 		return repl.Receipt{}, err
 	}
 	s.mu.Lock()
-	s.fresh, s.attached = false, s.attached[len(attached):] // one may have come meanwhile
+	s.fresh, s.attached = false, s.attached[len(attached):] // another file may have been attached meanwhile
 	s.mu.Unlock()
 	if s.once {
 		s.Choice.Set(func(c *overrides.Values) { c.Until = got[0].Seq })
@@ -358,7 +358,7 @@ func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, a
 		if err != nil {
 			return err
 		}
-		// Only a yes that is enough by itself: one of two does not speak for the other.
+		// Only an approval that suffices alone: one of two must not decide for the other person.
 		if state, err := approval.Weigh(a, s.app.Me(), true); err == nil && state == approval.Approved && !a.NeedsTwo() {
 			s.remember(a)
 		}
@@ -410,7 +410,7 @@ func (s *Session) Label(name string, args []byte) string {
 	return b.Label(name, args)
 }
 
-// nameTime is how long the database may take for a name; without it the key is shown.
+// nameTime limits the database lookup of a name; without it the key is shown.
 const nameTime = time.Second
 
 // NameOf implements repl.Namer.
@@ -439,10 +439,10 @@ func (s *Session) Info() repl.Info {
 		Profile: cmp.Or(now.Profile, bot.Permissions), Sandbox: s.app.Isolation.Describe(now.Sandbox, bot, cmp.Or(now.Profile, bot.Permissions))}
 }
 
-// Remarks are what whoever sits here should know beside the conversation.
+// Remarks are messages for the person that are not part of the conversation.
 func (s *Session) Remarks() <-chan notice.Notice { return s.remarks }
 
-// Close writes the mirrors to their end.
+// Close completes the mirrors.
 func (s *Session) Close() error {
 	if s.deaf != nil {
 		s.deaf()

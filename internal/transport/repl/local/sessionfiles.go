@@ -18,9 +18,9 @@ import (
 	"chorus/internal/runsetup"
 )
 
-// sessionMirror writes the session file as events come, and the thread's other files when
-// a run has ended. They follow the journal: if the process dies they stay behind, and the
-// next one catches up.
+// sessionMirror writes the session file as events arrive, and the thread's other files when
+// a run has ended. They follow the journal: if the process dies they are behind, and the
+// next process catches up.
 type sessionMirror struct {
 	app    *Sessions
 	thread chat.ThreadID
@@ -50,9 +50,9 @@ func (s *Session) startMirrors(o runsetup.SessionOptions) error {
 	start := s.began(o)
 	ctx, cancel := context.WithCancel(context.Background())
 	m.cancel = cancel
-	m.done.Go(func() { // beside the run: making files takes the disk longer than some answers
+	m.done.Go(func() { // concurrently with the run, because creating files can take longer than an answer
 		if err := m.open(start); err != nil {
-			// A repository that cannot be written is no reason not to talk about it.
+			// A read-only repository is no reason not to talk about it.
 			o.Warn("no session file: " + err.Error())
 			return
 		}
@@ -61,7 +61,7 @@ func (s *Session) startMirrors(o runsetup.SessionOptions) error {
 	return nil
 }
 
-// began is what the session file begins with, as far as it is known before it was opened.
+// began is the start of the session file, as far as it is known before the file is open.
 func (s *Session) began(o runsetup.SessionOptions) session.Start {
 	provider, name, _ := strings.Cut(s.Info().Model, "/")
 	mode := "repl"
@@ -71,7 +71,7 @@ func (s *Session) began(o runsetup.SessionOptions) session.Start {
 	return session.Start{SessionID: s.ID(), SessionPath: s.file, RepoRoot: s.dir, Provider: provider, Model: name, Mode: mode, Resumed: s.Start > 0}
 }
 
-// takeLock reports false when another process writes the files of this thread.
+// takeLock returns false if another process writes the files of this thread.
 func (m *sessionMirror) takeLock() (bool, error) {
 	dir, err := m.app.Home.Ensure(m.app.Home.Locks())
 	if err != nil {
@@ -85,7 +85,7 @@ func (m *sessionMirror) takeLock() (bool, error) {
 	return err == nil, err
 }
 
-// open opens the session file and adds the session to it and to the index.
+// open opens the session file, and adds the session to it and to the index.
 func (m *sessionMirror) open(start session.Start) error {
 	dir := filepath.Dir(start.SessionPath)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -95,10 +95,10 @@ func (m *sessionMirror) open(start session.Start) error {
 	if err != nil {
 		return err
 	}
-	if filepath.Base(dir) == session.Folder { // no link, or it would not have been opened
+	if filepath.Base(dir) == session.Folder { // not a link, or it would not have been opened
 		ignore := filepath.Join(dir, ".gitignore")
 		if _, err := os.Lstat(ignore); os.IsNotExist(err) {
-			_ = os.WriteFile(ignore, []byte("*\n"), 0o644) // sessions are nobody else's business
+			_ = os.WriteFile(ignore, []byte("*\n"), 0o644) // sessions are private
 		}
 	}
 	m.file = w
@@ -122,7 +122,7 @@ func (m *sessionMirror) follow(ctx context.Context, s *Session) {
 	}
 }
 
-// mirrorEvery is how far behind a session file may be: nobody reads it faster.
+// mirrorEvery is the maximum delay of a session file: nobody reads it faster.
 const mirrorEvery = 250 * time.Millisecond
 
 func (m *sessionMirror) write(ev chat.Event) {
@@ -133,7 +133,7 @@ func (m *sessionMirror) write(ev chat.Event) {
 	}
 }
 
-// catchUp brings the thread's other files, and those given, to the journal's end.
+// catchUp brings the thread's other files, and the given ones, up to date with the journal.
 func (m *sessionMirror) catchUp(further ...mirror.Writer) {
 	m.behind = 0
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
@@ -141,7 +141,7 @@ func (m *sessionMirror) catchUp(further ...mirror.Writer) {
 	m.say(m.app.Mirrors.CatchUp(ctx, m.thread, further...))
 }
 
-// say warns once: a full disk would otherwise be reported for every line.
+// say warns once, because a full disk would otherwise be reported for every line.
 func (m *sessionMirror) say(err error) {
 	if err != nil && !m.warned {
 		m.warned = true
@@ -149,7 +149,7 @@ func (m *sessionMirror) say(err error) {
 	}
 }
 
-// inherit takes the files over from a process that has ended meanwhile.
+// inherit takes over the files of a process that has ended meanwhile.
 func (m *sessionMirror) inherit(s *Session) bool {
 	held, err := m.takeLock()
 	if err != nil || !held {
@@ -162,7 +162,7 @@ func (m *sessionMirror) inherit(s *Session) bool {
 	return true
 }
 
-// close brings everything to the journal's end.
+// close brings all files up to date.
 func (m *sessionMirror) close(s *Session) error {
 	var err error
 	m.once.Do(func() {

@@ -1,4 +1,4 @@
-// Package local is a conversation at the terminal of this machine: a repl.Session on the engine of this process.
+// Package local implements conversations at the terminal of this machine: a repl.Session on the engine of this process.
 package local
 
 import (

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// Command implements repl.Session: what is about this terminal is answered here, everything else by the server.
+// Command implements repl.Session. It answers commands about this terminal here, and sends everything else to the server.
 func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	name, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 	switch strings.ToLower(name) {
@@ -38,7 +38,7 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	return repl.PlainBlock(answer.Text), err
 }
 
-// Change has the session go on with another mode or other permissions from the next prompt on.
+// Change sets another mode or other permissions for the session's next prompts.
 func (s *Session) Change(ctx context.Context, in operations.SessionChange) error {
 	in.ID = s.ID()
 	now, err := operations.ChangeSession.Call(ctx, s.service, s.by, in)
@@ -50,11 +50,11 @@ func (s *Session) Change(ctx context.Context, in operations.SessionChange) error
 	return err
 }
 
-// Commands implements repl.Commander: what the server knows beside that.
+// Commands implements repl.Commander: the commands that the server adds.
 func (s *Session) Commands(ctx context.Context) []repl.Command {
 	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID()})
 	if err != nil {
-		return nil // an older server; what it does not know it says
+		return nil // an older server; it answers unknown commands itself
 	}
 	var out []repl.Command
 	for _, c := range list.Items {
@@ -63,7 +63,7 @@ func (s *Session) Commands(ctx context.Context) []repl.Command {
 	return out
 }
 
-// Complete implements repl.Completer: the server knows how its commands go on, and its files.
+// Complete implements repl.Completer: the server completes its commands and files.
 func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion, error) {
 	if rest, ok := strings.CutPrefix(typed, "/resume "); ok {
 		list, err := s.others(ctx, "")
@@ -80,7 +80,7 @@ func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion
 // maxListed is how many sessions /resume shows.
 const maxListed = 10
 
-// others are the sessions that one may see beside this one, the last active first, whose ids begin so.
+// others returns the other visible sessions whose ids begin so, the last active first.
 func (s *Session) others(ctx context.Context, prefix string) (list []repl.Listed, err error) {
 	page, err := operations.ListSessions.Call(ctx, s.service, s.by, operations.SessionQuery{Limit: 50})
 	for _, other := range page.Items {
@@ -116,7 +116,7 @@ func (s *Session) refresh(ctx context.Context) (operations.Session, error) {
 	return now, err
 }
 
-// Says implements repl.Sayer: a skill that is called by its name is a prompt.
+// Says implements repl.Sayer: calling a skill by its name is a prompt.
 func (s *Session) Says(ctx context.Context, line string) bool {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "/"), " ")
 	if name == "skill" {

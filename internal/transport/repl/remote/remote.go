@@ -1,9 +1,9 @@
 // Package remote lets the terminal hold a conversation that runs on a server: a
-// repl.Session on a operation.Executor.
+// repl.Session on an operation.Executor.
 //
-// It promises that what is shown is what a terminal beside the server would show,
-// made of the server's events alone, and that nothing of this machine is read or run
-// for it.
+// It promises that the terminal shows what a terminal on the server would show, using
+// only the server's events, and that it reads and runs nothing on this machine for the
+// conversation.
 package remote
 
 import (
@@ -33,11 +33,11 @@ type Session struct {
 	now      operations.Session
 	used     bool
 	made     bool              // by this terminal
-	attached []string          // files that go with the next prompt, by reference
-	yes      bool              // every approval is answered with yes
-	always   map[string]bool   // actions that were allowed for the rest of this sitting
-	labels   map[string]string // what calls do, as the server says it
-	names    map[string]string // what people are called who answered approvals, by their keys
+	attached []string          // references of files for the next prompt
+	yes      bool              // approve everything
+	always   map[string]bool   // actions that are allowed until this terminal closes
+	labels   map[string]string // what calls do, in the server's words
+	names    map[string]string // names of people who answered approvals, by their keys
 }
 
 var _ repl.Session = (*Session)(nil)
@@ -45,13 +45,13 @@ var _ repl.Session = (*Session)(nil)
 // Options say which conversation it is, and how its approvals are answered.
 type Options struct {
 	New operations.NewSession
-	// ID takes up a session; Resume says how much of it and with which model.
+	// ID opens an existing session; Resume says how much of it to use and with which model.
 	ID     string
 	Resume operations.ResumeRequest
 	Yes    bool
 }
 
-// Open makes a session on the server, or takes one up.
+// Open creates a session on the server, or opens one.
 func Open(ctx context.Context, service operation.Executor, by operation.Caller, o Options) (*Session, error) {
 	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, names: map[string]string{}, used: o.ID != ""}
 	var err error
@@ -77,24 +77,24 @@ func (s *Session) session() operations.Session {
 	return s.now
 }
 
-// ID is what people call the session.
+// ID is the session's short id.
 func (s *Session) ID() string { return s.session().ID }
 
-// Start is the number of the last event there was.
+// Start is the number of the last event.
 func (s *Session) Start() int64 { return s.session().Seq }
 
-// Used reports whether anything was ever said in it.
+// Used reports whether the session contains any message.
 func (s *Session) Used() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.used
 }
 
-// discardTime is how long somebody who leaves waits for the server.
+// discardTime is how long leaving waits for the server.
 const discardTime = 3 * time.Second
 
-// Discard removes a session that was made for this terminal and in which nobody has said anything, so that looking in leaves no trace in
-// lists. A terminal that is killed leaves it behind, empty.
+// Discard removes a session that was created for this terminal and never used, so that a look leaves no trace in
+// lists. If the terminal is killed, the empty session stays.
 func (s *Session) Discard(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 	defer cancel()
@@ -108,7 +108,7 @@ func (s *Session) Discard(ctx context.Context) error {
 	return err
 }
 
-// Unfinished is the number before the run that is on; false: none is.
+// Unfinished is the number of the event before the active run; false: no run is active.
 func (s *Session) Unfinished() (int64, bool) {
 	now := s.session()
 	if now.Status != "running" && now.Status != "interrupted" && now.Status != "waiting" && now.Queue == 0 {
@@ -120,7 +120,7 @@ func (s *Session) Unfinished() (int64, bool) {
 	return now.Seq, true
 }
 
-// Attach has a file go with the next prompt.
+// Attach attaches a file to the next prompt.
 func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error {
 	stored, err := operations.Attach.Call(ctx, s.service, s.by, operations.NewAttachment{ID: s.ID(), Name: name, File: operation.File{Name: name, ReadCloser: io.NopCloser(file)}})
 	if err != nil {
@@ -163,8 +163,8 @@ func (s *Session) Abort(ctx context.Context, all bool) error {
 	return err
 }
 
-// Answer implements repl.Session. Always holds while this terminal sits here: then the
-// same is answered again without asking.
+// Answer implements repl.Session. Always lasts as long as this terminal: the same
+// call is answered again without asking.
 func (s *Session) Answer(ctx context.Context, id string, ok bool, note string, always bool) error {
 	if ok && always {
 		if a, err := s.find(ctx, id); err == nil {
@@ -189,14 +189,14 @@ func (s *Session) Propose(ctx context.Context, id string) (approval.Always, erro
 	return out, err
 }
 
-// Keep implements repl.Session: the server keeps the rules, for whoever this terminal speaks for.
+// Keep implements repl.Session: the server keeps the rules, for the person whose token this terminal uses.
 func (s *Session) Keep(ctx context.Context, id string, rules []string) error {
 	_, err := operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: id, Approved: true, Always: rules})
 	return err
 }
 
-// Watch implements repl.Session. What this terminal has allowed beforehand is answered
-// before it is shown.
+// Watch implements repl.Session. Calls that this terminal has already allowed are answered
+// before they are shown.
 func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
 	return func(yield func(repl.Item, error) bool) {
 		var group []feed.Item
@@ -219,13 +219,13 @@ func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, e
 	}
 }
 
-// maxLabels is how many calls are remembered, and how many people.
+// maxLabels limits how many calls, and how many people, are remembered.
 const maxLabels = 1000
 
-// nameTime is how long a name is waited for; without it the key is shown.
+// nameTime limits the wait for a name; without it the key is shown.
 const nameTime = 2 * time.Second
 
-// learnName asks for the name of somebody who answered an approval, once.
+// learnName looks up, once, the name of somebody who answered an approval.
 func (s *Session) learnName(ctx context.Context, key, approvalID string) {
 	s.mu.Lock()
 	_, known := s.names[key]
@@ -268,7 +268,7 @@ func (s *Session) note(ctx context.Context, item feed.Item) {
 		known := s.yes || len(it.Actions) > 0 && !slices.ContainsFunc(it.Actions, func(a string) bool { return !s.always[a] })
 		s.mu.Unlock()
 		if known && !approval.IsQuestion(it.Actions) {
-			// Where it was answered meanwhile, or may not be answered here, the approval shows it.
+			// If it was answered meanwhile, or may not be answered here, the approval shows it.
 			_, _ = operations.AnswerApproval.Call(ctx, s.service, s.by, operations.Answer{ID: it.ApprovalID, Approved: true, Note: "allowed beforehand"})
 		}
 	}
@@ -286,7 +286,7 @@ func (s *Session) Info() repl.Info {
 		Dir: now.WorkspacePath, Sandbox: now.Sandbox, Window: now.Window}
 }
 
-// find looks for one approval among those of the session, the open ones first.
+// find searches the session's approvals, the open ones first.
 func (s *Session) find(ctx context.Context, id string) (operations.Approval, error) {
 	for _, state := range []string{"pending", "all"} {
 		q := operations.ApprovalQuery{Session: s.ID(), State: state}
@@ -316,13 +316,13 @@ func (s *Session) Approval(ctx context.Context, id string) (approval.Approval, e
 	return Approval(a), nil
 }
 
-// Approval is an approval as the terminal shows it.
+// Approval converts an approval for the terminal.
 func Approval(a operations.Approval) approval.Approval {
 	out := approval.Approval{ID: a.ID, Run: a.Run, Call: chat.ToolUse{ID: a.CallID, Name: a.Tool, Args: arguments(a.ArgsJSON)}, Actions: a.Actions, Dir: a.Dir,
 		Bound: a.Bound, Preview: a.Preview, Assessment: chat.Assessment{Risk: a.Risk, RiskWhy: a.RiskWhy, Parts: a.Parts}, Rule: a.Rule, Reason: a.Reason, Again: a.Again, Fields: a.Fields, AskedBy: chat.PrincipalOf(a.AskedBy), Payer: chat.PrincipalOf(a.Payer),
 		AskedAt: a.AskedAt, Deadline: a.Deadline, Who: a.Who, State: approval.State(a.State), AnsweredBy: a.AnsweredBy, AnsweredAt: a.AnsweredAt, Note: a.Note}
 	var err error
-	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // of a server that does not say it
+	if out.Thread, err = chat.ParseThreadID(a.Thread); err != nil { // from a server that does not send it
 		out.Thread, _ = chat.NewThreadID("web", "server", a.Session, a.Agent)
 	}
 	for _, v := range a.Votes {

@@ -8,8 +8,8 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// back turns the objects of one number into the event that they came from, as far as
-// the terminal looks at it; without a body there is nothing in it for the terminal but its number.
+// back converts the objects of one event number to their event, as far as the terminal
+// needs it. Without a body the event only has its number.
 func back(group []feed.Item) *chat.Event {
 	last := group[len(group)-1].Header()
 	return &chat.Event{Seq: last.Seq, At: last.At, Run: last.Run, Body: body(group)}
@@ -70,12 +70,12 @@ func traced(it feed.Trace) chat.Body {
 	}
 	b, err := chat.DecodeBody(chat.Kind(it.Kind), it.Data)
 	if err != nil {
-		return nil // of a newer Chorus
+		return nil // from a newer Chorus
 	}
 	return b
 }
 
-// said puts an answer together of its text and its calls.
+// said builds an answer from its text and its calls.
 func said(group []feed.Item) chat.Body {
 	out := chat.Said{Stop: chat.StopTools}
 	for _, item := range group {
@@ -99,12 +99,12 @@ func answerUsage(u *feed.Usage) chat.Usage {
 	return usage(*u)
 }
 
-// arguments are JSON, or whatever the model wrote, as a JSON string.
+// arguments returns JSON arguments, or other text as a JSON string.
 func arguments(text string) json.RawMessage {
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text)
 	}
-	data, _ := json.Marshal(text) // text can be written
+	data, _ := json.Marshal(text) // a string always encodes
 	return data
 }
 
@@ -133,7 +133,7 @@ func live(item feed.Item) chat.Live {
 	}
 }
 
-// shown makes an item of objects.
+// shown makes an item from objects.
 func shown(group []feed.Item) (repl.Item, error) {
 	var out repl.Item
 	for _, one := range group {
