@@ -15,11 +15,11 @@ import (
 // Grant gives a permission profile to whoever To names.
 type Grant struct{ To, Profile string }
 
-// Channel is what holds in the channels that its name means.
+// Channel is what applies in the channels that its name matches.
 type Channel struct {
-	Name        string // as it was written; "*" stands for any characters
+	Name        string // as written; "*" stands for any characters
 	Permissions string
-	Pinned      bool // it is pinned in the channel that is asked about, and Name is the message
+	Pinned      bool // it comes from a pin in the channel in question, and Name is the message
 }
 
 // Label names the channel for people.
@@ -30,8 +30,8 @@ func (c Channel) Label() string {
 	return "channel " + c.Name
 }
 
-// Means reports whether one of a channel's names is meant: a name as it stands, or one
-// with "*" for any characters.
+// Means reports whether it matches one of a channel's names. A name matches
+// literally, except that "*" stands for any characters.
 func (c Channel) Means(names ...string) bool {
 	if c.Pinned {
 		return true
@@ -44,14 +44,13 @@ func (c Channel) Means(names ...string) bool {
 	return slices.ContainsFunc(names, whole.MatchString)
 }
 
-// somebody is how access and editors name people: anyone, a kind, one of a kind, a
-// role, a role of one kind.
+// somebody is how access and editors name people: anyone, a kind, one of a kind, a role, a role of one kind.
 var somebody = pattern.Lazy(`^(?:anyone|(?:local|discord|token|schedule|task|agent|system)(?::\S.*|/role:\S.*)?|role:\S.*)$`)
 
 const somebodyForms = "anyone, a kind (local, discord, token, schedule, task, agent), one of a kind (discord:123), role:NAME or discord/role:NAME"
 
-// access reads who has which rights. Whoever is not named as they must be would have
-// none, or those of others: it is an error.
+// access reads who has which rights. A wrongly written name is an error:
+// that person would have no rights, or somebody else's.
 func (b *Bot) access(r *report) {
 	for _, name := range b.merged.names("access") {
 		to, at := unescape(name), "access."+name
@@ -75,7 +74,7 @@ func (b *Bot) access(r *report) {
 		}
 	}
 	for _, name := range b.merged.names("channels") {
-		if name == "allow" || name == "deny" { // lists of channels, not channels
+		if name == "allow" || name == "deny" { // these are lists of channels, not channels
 			continue
 		}
 		if at := "channels." + name + ".permissions"; b.named(r, at, "permissions of channel "+unescape(name)) {
@@ -84,8 +83,8 @@ func (b *Bot) access(r *report) {
 	}
 }
 
-// pinnedLimit takes a profile that a pin names as one more limit of the channel: whoever may pin
-// can take rights away there and can give none.
+// pinnedLimit treats a profile that a pin names as one more limit of the channel:
+// whoever may pin can take rights away there but cannot give any.
 func (b *Bot) pinnedLimit(r *report, l leaf) {
 	profile := l.value.text
 	_, own := b.Profiles[profile]
@@ -101,8 +100,8 @@ func (b *Bot) pinnedLimit(r *report, l leaf) {
 	}
 }
 
-// named holds a value to the profiles that have names: what limits people is no file
-// that somebody may take away.
+// named accepts only profiles that have names: what limits people
+// must not be a file that somebody may remove.
 func (b *Bot) named(r *report, at, what string) bool {
 	profile := b.text(at)
 	if _, own := b.Profiles[profile]; own || permit.IsPreset(profile) {

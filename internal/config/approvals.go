@@ -7,7 +7,7 @@ import (
 	"chorus/internal/pattern"
 )
 
-// HowLong reads 90s, 15m or 24h; none and 0 are no time at all.
+// HowLong parses 90s, 15m or 24h; none and 0 mean zero.
 func HowLong(text string) (time.Duration, error) {
 	if text == "none" || text == "" {
 		return 0, nil
@@ -19,11 +19,11 @@ func HowLong(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// answerers is how approvals.by is written.
+// answerers matches the values of approvals.by.
 var answerers = pattern.Lazy(`^\s*(?:two|(?:two of\s+)?(?:asker|local|anyone|role:[^,\s][^,]*)(?:\s*,\s*(?:asker|local|anyone|role:[^,\s][^,]*))*)\s*$`)
 
-// Asked is what holds for asking people under a profile: deadline, remind or by. set
-// reports that somebody wrote it, for the profile or for all.
+// Asked returns the deadline, remind or by value for asking people under a profile. set
+// reports whether somebody set it, for the profile or for all.
 func (b *Bot) Asked(profile, what string) (value string, set bool) {
 	for _, name := range b.merged.names("approvals.profiles") {
 		if unescape(name) != profile {
@@ -36,7 +36,7 @@ func (b *Bot) Asked(profile, what string) (value string, set bool) {
 	return map[string]string{"deadline": b.ApprovalsDeadline, "remind": b.ApprovalsRemind, "by": b.ApprovalsBy}[what], b.IsSet("approvals." + what)
 }
 
-// approvals holds what was written about asking people to its form.
+// approvals checks the values about asking people.
 func (b *Bot) approvals(r *report) {
 	places := []string{"approvals."}
 	for _, name := range b.merged.names("approvals.profiles") {

@@ -14,15 +14,15 @@ type Ask struct {
 	Guild string
 
 	GuildSettings map[string]any // what `/settings` stored for the guild
-	Definition    map[string]any // of an agent that is built in: more than what holds for all, less than what is said of this one
+	Definition    map[string]any // of a built-in agent: overrides the values for everybody, but not those for this agent
 	Agent         map[string]any // agent.json's values that are keys of ours
 	AgentFile     string         // its path, for [Bot.Origin]
 	Pins          []Pin          // outermost channel first, oldest first
 	Flags         map[string]any // by key
-	Assumed       map[string]any // by key: where nobody says anything else, and as if somebody had said this
+	Assumed       map[string]any // by key: values that apply if nobody sets anything else, as if somebody had set them
 }
 
-// Bot merges the layers. With an error among the problems there is no bot.
+// Bot merges the layers. If there is an error among the problems, it returns no bot.
 func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	r := &report{}
 	b := &Bot{Name: ask.Bot, Guild: ask.Guild}
@@ -72,7 +72,7 @@ func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	return b, r.found
 }
 
-// leavesAt are the leaves of one path.
+// leavesAt returns the leaves of one path.
 func leavesAt(leaves []leaf, path string) (out []leaf) {
 	for _, l := range leaves {
 		if l.path == path {
@@ -82,8 +82,8 @@ func leavesAt(leaves []leaf, path string) (out []leaf) {
 	return out
 }
 
-// values reads a layer that comes as values. What is wrong with it is a warning, and
-// left out: it was not written where the operator looks.
+// values reads a layer that is given as values. Mistakes in it are warnings
+// and left out, because the operator did not write it.
 func values(r *report, layer Layer, file string, from map[string]any) []leaf {
 	if len(from) == 0 {
 		return nil
@@ -151,8 +151,8 @@ func (b *Bot) fill(r *report, env func(string) string) {
 	b.budgets()
 }
 
-// fromFile gives the text of the key, or of its file where that was set in a stronger
-// layer; in the same layer the text itself holds.
+// fromFile returns the text of the key, or of its file if that was set in a
+// stronger layer. In the same layer the text itself wins.
 func (b *Bot) fromFile(r *report, key, text string) string {
 	named := b.merged.get(key + "File")
 	if named == nil || named.value.text == "" || b.IsSet(key) && b.Origin(key).Layer >= named.at.Layer {
@@ -160,7 +160,7 @@ func (b *Bot) fromFile(r *report, key, text string) string {
 	}
 	dir := filepath.Dir(named.at.File)
 	path := named.value.text
-	if named.at.Layer == Environment || named.at.Layer == Flag { // the operator's own word, seen from here
+	if named.at.Layer == Environment || named.at.Layer == Flag { // the operator's own setting, relative to the working directory
 		dir, path = filepath.Dir(path), filepath.Base(path)
 	}
 	found, err := textFile(path, dir)
@@ -171,7 +171,7 @@ func (b *Bot) fromFile(r *report, key, text string) string {
 	return found
 }
 
-// vendor reads one, its references as they are now.
+// vendor reads a vendor and resolves its references now.
 func (b *Bot) vendor(name string, env func(string) string) (Vendor, error) {
 	at := "vendors." + name
 	v := Vendor{Name: unescape(name), Config: Values{}, Headers: Values{}, Provides: b.list(at + ".provides"), Extra: map[string]any{}}
@@ -187,7 +187,7 @@ func (b *Bot) vendor(name string, env func(string) string) (Vendor, error) {
 	return v, nil
 }
 
-// toolHook reads one, and says what it lacks.
+// toolHook reads a tool hook and reports what it lacks.
 func (b *Bot) toolHook(r *report, name string) {
 	at := "toolHooks." + name
 	h := ToolHook{Name: unescape(name), Event: cmp.Or(b.text(at+".event"), "before"), Tools: b.text(at + ".tools"), Command: b.text(at + ".command")}
@@ -201,7 +201,7 @@ func (b *Bot) toolHook(r *report, name string) {
 	b.ToolHooks = append(b.ToolHooks, h)
 }
 
-// searchProvider reads one, and says what it lacks.
+// searchProvider reads a search provider and reports what it lacks.
 func (b *Bot) searchProvider(r *report, name string, env func(string) string) {
 	at := "searchProviders." + name
 	p := SearchProvider{Name: unescape(name), Type: b.text(at + ".type"), URL: b.text(at + ".url")}
@@ -285,7 +285,7 @@ func (b *Bot) seconds(path string) time.Duration {
 	return time.Duration(seconds * float64(time.Second))
 }
 
-// prices are those that somebody set; a half of one would be taken for a cheap model.
+// prices reads the configured prices. An incomplete price is a mistake, because the model would seem cheap.
 func (b *Bot) prices(r *report) {
 	b.Prices = map[string]Price{}
 	for _, name := range b.merged.names("prices") {
@@ -305,7 +305,7 @@ func (b *Bot) prices(r *report) {
 	}
 }
 
-// budgets are the ceilings that somebody set.
+// budgets reads the configured limits.
 func (b *Bot) budgets() {
 	add := func(scope, role, path string) {
 		for _, period := range []string{"day", "month"} {

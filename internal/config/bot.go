@@ -2,16 +2,16 @@ package config
 
 import "time"
 
-// Bot is what holds for one bot in one channel: effective values, defaults filled in.
-// The tags name the key in the table.
+// Bot is what applies to one bot in one channel: effective values, with
+// defaults filled in. The tags name the key in the table.
 type Bot struct {
 	Name  string // of its file
 	Guild string // "" outside of any
 
-	InnerName     string `key:"innerName"` // Name when nobody set it
+	InnerName     string `key:"innerName"` // Name if nobody set it
 	DiscordToken  Secret `key:"discordToken"`
-	Preamble      string `key:"preamble"`      // "": nothing, when somebody set it so
-	SystemPrompt  string `key:"systemPrompt"`  // or what systemPromptFile holds, whichever was set in the stronger layer
+	Preamble      string `key:"preamble"`      // may be set to "" for none
+	SystemPrompt  string `key:"systemPrompt"`  // or the contents of systemPromptFile, whichever was set in the stronger layer
 	ContextPrefix string `key:"contextPrefix"` // likewise
 
 	Mode              string   `key:"mode"`              // prefill or chat
@@ -28,9 +28,9 @@ type Bot struct {
 	LLMRetries        int      `key:"llmRetries"`
 	RetryEnabled      bool     `key:"retry.enabled"`
 	RetryBaseDelayMS  int      `key:"retry.baseDelayMs"`
-	FirstByteMS       int      `key:"timeouts.firstByteMs"` // 0: as the provider has it
+	FirstByteMS       int      `key:"timeouts.firstByteMs"` // 0: the provider's default
 	IdleMS            int      `key:"timeouts.idleMs"`      // likewise
-	ToolMS            int      `key:"timeouts.toolMs"`      // 0: the default, as below
+	ToolMS            int      `key:"timeouts.toolMs"`      // 0: the default
 	SetupMS           int      `key:"timeouts.setupMs"`
 	OutageMS          int      `key:"timeouts.providerOutageMs"`
 	DrainMS           int      `key:"timeouts.drainMs"`
@@ -39,7 +39,7 @@ type Bot struct {
 	WindowMessages         int    `key:"recencyWindow.messages"` // 0: no limit
 	WindowCharacters       int    `key:"recencyWindow.characters"`
 	WindowHardMax          int    `key:"recencyWindow.hardMax"` // never below WindowCharacters
-	WindowAge              string `key:"recencyWindow.age"`     // as HowLong reads it
+	WindowAge              string `key:"recencyWindow.age"`     // parsed by HowLong
 	RollingThreshold       int    `key:"rollingThreshold"`
 	RecentParticipantCount int    `key:"recentParticipantCount"`
 	IncludeImages          bool   `key:"includeImages"`
@@ -57,15 +57,15 @@ type Bot struct {
 	CompactionContextWindow    int    `key:"compaction.contextWindow"` // 0: the catalog's
 	CompactionReserveTokens    int    `key:"compaction.reserveTokens"`
 	CompactionKeepRecentTokens int    `key:"compaction.keepRecentTokens"`
-	CompactionAfterMessages    int    `key:"compaction.afterMessages"` // 0: the window alone counts
+	CompactionAfterMessages    int    `key:"compaction.afterMessages"` // 0: only the window counts
 	CompactionKeepMessages     int    `key:"compaction.keepMessages"`
-	CompactionSummaryTokens    int    `key:"compaction.summaryTokens"` // 0: by the reserve
+	CompactionSummaryTokens    int    `key:"compaction.summaryTokens"` // 0: derived from the reserve
 	CompactionForm             string `key:"compaction.form"`          // work or conversation
 	IdleSummaryEnabled         bool   `key:"idleSummary.enabled"`
 	IdleSummaryAfterMinutes    int    `key:"idleSummary.afterMinutes"`
 
 	PrefillSeparator   string `key:"prefillSeparator"`
-	PrefillOpening     string `key:"prefillOpening"` // "": none, when somebody set it so
+	PrefillOpening     string `key:"prefillOpening"` // may be set to "" for none
 	MessageDelimiter   string `key:"messageDelimiter"`
 	TurnEndToken       string `key:"turnEndToken"`
 	PrefillThinking    bool   `key:"prefillThinking"`
@@ -133,16 +133,16 @@ type Bot struct {
 	SandboxContainer  string             `key:"sandboxContainer"`
 	SandboxRoots      []string           `key:"sandboxRoots"` // as written
 	SandboxGit        string             `key:"sandboxGit"`
-	EgressHosts       []string           `key:"egress.hosts"` // for every profile; the profile's own stand in Profiles
+	EgressHosts       []string           `key:"egress.hosts"` // for every profile; a profile's own hosts are in Profiles
 	Secrets           []SecretRule       // in file order
-	Prices            map[string]Price   // by the model's name
-	Budgets           []Budget           // ceilings, in the table's order, roles last
-	ApprovalsDeadline string             `key:"approvals.deadline"` // as HowLong reads it
+	Prices            map[string]Price   // by model name
+	Budgets           []Budget           // limits in the table's order, roles last
+	ApprovalsDeadline string             `key:"approvals.deadline"` // parsed by HowLong
 	ApprovalsRemind   string             `key:"approvals.remind"`   // likewise
 	ApprovalsBy       string             `key:"approvals.by"`       // checked
 
 	BudgetSoft float64  `key:"budgets.soft"`
-	BudgetTask *float64 `key:"budgets.task"` // US dollars for one task; nil: no ceiling
+	BudgetTask *float64 `key:"budgets.task"` // US dollars for one task; nil: no limit
 
 	DefaultProvider string `key:"defaultProvider"`
 	DefaultModel    string `key:"defaultModel"`
@@ -174,16 +174,16 @@ type Bot struct {
 // Vendor is where models come from.
 type Vendor struct {
 	Name     string
-	Config   Values // snake_case names; several keys stand on a line each
+	Config   Values // snake_case names; several keys are on a line each
 	Provides []string
 	Headers  Values
 	Extra    map[string]any
-	// Reread gives Config and Headers as the environment and the files of the
-	// references have them now; for a key that was refused.
+	// Reread returns the vendor with its references resolved again from the
+	// environment and files, for a key that was refused.
 	Reread func() (Vendor, error) `json:"-"`
 }
 
-// Get is one config value as it is now; "" when it is not set.
+// Get returns the current value of a config key, or "" if it is not set.
 func (v Vendor) Get(key string) (string, error) {
 	now, err := v.Reread()
 	return now.Config[key], err
@@ -207,16 +207,16 @@ type MCPServer struct {
 	Sandbox      string // auto or off
 }
 
-// ToolHook is a command that runs before or after calls of tools.
+// ToolHook is a command that runs before or after tool calls.
 type ToolHook struct {
 	Name    string
 	Event   string // before or after
 	Tools   string // separated by |; "": all
 	Command string
-	Seconds int // that it may take; 0: ten
+	Seconds int // time limit; 0: ten
 }
 
-// SearchProvider is one that web_search asks.
+// SearchProvider is a provider that web_search asks.
 type SearchProvider struct {
 	Name string
 	Type string // brave, tavily, exa, kagi or searxng
@@ -224,11 +224,11 @@ type SearchProvider struct {
 	URL  string // "": the provider's own
 }
 
-// Profile is a permission profile of people's own. One without any rules adds its
-// sandbox and hosts to the built-in profile of its name.
+// Profile is a custom permission profile. A profile without any rules adds its
+// sandbox and hosts to the built-in profile of the same name.
 type Profile struct {
 	Allow, Ask, Deny []string
-	Sandbox          string // required, preferred, none; "": by whether people are asked
+	Sandbox          string // required, preferred, none; "": depends on whether people are asked
 	Hosts            []string
 	Children         string // how programs that a command starts are judged: deny, judge, ask, allow; "": deny
 }
@@ -243,7 +243,7 @@ type SecretRule struct {
 // Price is what a model costs, in US dollars for a million tokens.
 type Price struct{ Input, Output, CacheRead, CacheWrite float64 }
 
-// Budget is one ceiling, in US dollars.
+// Budget is one spending limit, in US dollars.
 type Budget struct {
 	Scope  string // guild, channel, agent, person or role
 	Role   string // of scope role
@@ -251,8 +251,8 @@ type Budget struct {
 	USD    float64
 }
 
-// Origin says where a key's value came from; [BuiltIn] when nobody set it. The key may be
-// a path below a map, with the names people chose.
+// Origin returns where a key's value came from, or [BuiltIn] if nobody set it. The
+// key may be a path below a map, with the names people chose.
 func (b *Bot) Origin(key string) Place {
 	if l := b.merged.get(key); l != nil {
 		return l.at
@@ -260,8 +260,8 @@ func (b *Bot) Origin(key string) Place {
 	return Place{}
 }
 
-// FileToken is the token of a chat platform that a file gives the bot; "": none does, whatever
-// the environment says.
+// FileToken returns the token of a chat platform that a file gives the bot,
+// or "" if none does, whatever the environment says.
 func (b *Bot) FileToken() string {
 	if b.Origin("discordToken").Layer == Environment {
 		return ""
@@ -269,5 +269,5 @@ func (b *Bot) FileToken() string {
 	return string(b.DiscordToken)
 }
 
-// IsSet reports whether anybody set the key, be it to 0, false or "".
+// IsSet reports whether anybody set the key, even to 0, false or "".
 func (b *Bot) IsSet(key string) bool { return b.merged.get(key) != nil }

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ImportChapter2 takes over the folder of a chapter2 installation, as EMS_PATH named it:
-// config.yaml for all bots, and for each bot a folder with config.yaml, guilds/ID.yaml and
-// discord_token. It writes as ImportChapter3 does. Whatever else lies there is named as left out.
+// ImportChapter2 imports the folder of a chapter2 installation, as EMS_PATH named it: config.yaml for
+// all bots, and for each bot a folder with config.yaml, guilds/ID.yaml and discord_token. It writes as
+// ImportChapter3 does. Anything else there is listed as left out.
 func ImportChapter2(from string, o ImportOptions) ([]Taken, error) {
 	c := &takeover{program: "chapter2", root: from, dir: from, o: o, out: map[string]output{}, files: map[string]string{}}
 	names, err := c.chapter2Sources()
@@ -74,7 +74,7 @@ func (c *takeover) isFile(name string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// oldNames gives chapter2's names of keys those that Chapter3 and Chorus have.
+// oldNames renames chapter2's keys to the names of Chapter3 and Chorus.
 func (c *takeover) oldNames(f *converted, root *node) {
 	if root == nil {
 		return
@@ -91,8 +91,8 @@ func (c *takeover) oldNames(f *converted, root *node) {
 	}
 }
 
-// promptFile is where a prompt lies that a file of chapter2 names, beside that file or in the
-// folder of all, and the folder of ours that it goes to: each bot has one of its own.
+// promptFile returns where a prompt file named by chapter2 is (next to the naming file or
+// in the common folder), and our folder for it: each bot has its own.
 func (c *takeover) promptFile(f *converted, path string) (from, folder string) {
 	bot, _, inBot := strings.Cut(f.name, "/")
 	if !inBot {
@@ -106,7 +106,7 @@ func (c *takeover) promptFile(f *converted, path string) (from, folder string) {
 	return path, "bots/" + bot
 }
 
-// nameTheRest says what lies in the installation and was not taken.
+// nameTheRest lists what the installation contains but was not imported.
 func (c *takeover) nameTheRest() error {
 	used := map[string]bool{}
 	for _, file := range c.files {

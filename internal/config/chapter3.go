@@ -17,22 +17,21 @@ import (
 type ImportOptions struct {
 	To     string // our folder
 	Env    func(string) string
-	DryRun bool // say what would be done, touch nothing
+	DryRun bool // report what would be done, change nothing
 	Force  bool // overwrite files that differ
 }
 
 // Taken is one thing that an import did, or would do.
 type Taken struct {
-	From   string `json:"from"` // below the installation
+	From   string `json:"from"` // relative to the installation
 	To     string `json:"to,omitempty"`
 	Action string `json:"action"` // written, same, left out, note
 	Detail string `json:"detail,omitempty"`
 }
 
-// ImportChapter3 takes over the configuration of a Chapter3 installation: its folder, or
-// the config folder in it. Our files are written in canonical spelling, with a comment
-// where a key was left out; secrets go to files of their own. Nothing is written
-// unless everything can be.
+// ImportChapter3 imports the configuration of a Chapter3 installation: its folder, or the config folder
+// in it. Our files are written in canonical spelling, with a comment where a key was left out. Secrets
+// go to separate files. Nothing is written unless everything can be.
 func ImportChapter3(from string, o ImportOptions) ([]Taken, error) {
 	c := &takeover{program: "Chapter3", root: from, dir: filepath.Join(from, "config"), o: o, out: map[string]output{}}
 	if _, err := os.Stat(c.dir); err != nil {
@@ -59,18 +58,18 @@ type output struct {
 	from string
 }
 
-// takeover is an import under way: what will be written, and what was found.
+// takeover is an import in progress: what will be written, and what was found.
 type takeover struct {
 	program   string // whose configuration it is
 	root, dir string
-	files     map[string]string // chapter2: the file below root of each of ours
+	files     map[string]string // chapter2: the source below root for each of our files
 	o         ImportOptions
 	bots      []string
 	out       map[string]output // by path below To
 	taken     []Taken
 }
 
-// sources lists the files, shared.yaml always: what it must say for all is written there.
+// sources lists the files, always including shared.yaml, which gets what applies to all.
 func (c *takeover) sources() ([]string, error) {
 	var names []string
 	for _, pattern := range []string{"shared.y*ml", "guilds/*.y*ml", "bots/*.y*ml"} {
@@ -107,7 +106,7 @@ func layerOf(name string) Layer {
 	}
 }
 
-// convert reads one file and plans what comes of it.
+// convert reads one file and plans the result.
 func (c *takeover) convert(name string) error {
 	data, shown, err := c.source(name)
 	if err != nil {
@@ -142,8 +141,7 @@ func (c *takeover) convert(name string) error {
 	return nil
 }
 
-// source reads what one of our files is made of, nothing where there is no such file, and says how
-// that is called.
+// source reads the source of one of our files, or nothing if there is none, and returns what to call it.
 func (c *takeover) source(name string) (data []byte, shown string, err error) {
 	path, shown := filepath.Join(c.dir, name), name
 	if c.files != nil {
@@ -201,7 +199,7 @@ func (c *takeover) adapt(f *converted, l leaf) leaf {
 	return l
 }
 
-// literally writes a value so that it means itself: Chapter3 knew no variables.
+// literally escapes a value so that it means itself: Chapter3 had no variables.
 func literally(n *node) *node {
 	out := *n
 	out.text = strings.ReplaceAll(n.text, "${", "$${")
@@ -234,7 +232,7 @@ func (c *takeover) secret(f *converted, l leaf) leaf {
 	return l
 }
 
-// up is the way from the file to the folder.
+// up returns the relative path from the file to the folder.
 func (f *converted) up() string {
 	if strings.Contains(f.target, "/") {
 		return "../"
@@ -242,7 +240,7 @@ func (f *converted) up() string {
 	return ""
 }
 
-// text takes the file of a prompt along. Chapter3 looked for it in bots/ whoever named it.
+// text also imports the file of a prompt. Chapter3 looked for it in bots/, whichever file named it.
 func (c *takeover) text(f *converted, l leaf) leaf {
 	path := l.value.text
 	from, folder := filepath.Join("bots", path), "bots"
@@ -270,7 +268,7 @@ func (c *takeover) text(f *converted, l leaf) leaf {
 		target := filepath.ToSlash(filepath.Join(folder, path))
 		c.out[target] = output{data, 0o600, from}
 		l.value = &node{form: isText, text: target}
-	default: // it stands where we do not look: the text itself
+	default: // it is in a place that we do not read: use the text itself
 		l.path = strings.TrimSuffix(l.path, "File")
 		if f.has(l.path) {
 			return leaf{}
@@ -280,8 +278,8 @@ func (c *takeover) text(f *converted, l leaf) leaf {
 	return l
 }
 
-// patterns warns of those that meant more in Chapter3, where they were regular
-// expressions that might match anywhere in the name.
+// patterns warns about patterns that meant more in Chapter3, where they were
+// regular expressions that could match anywhere in the name.
 func (c *takeover) patterns(f *converted, l leaf) {
 	for _, item := range l.value.items {
 		if strings.ContainsAny(item.text, `\`) || strings.Contains(item.text, ".*") {
@@ -298,7 +296,7 @@ func (c *takeover) patterns(f *converted, l leaf) {
 	}
 }
 
-// complete adds what was so without being written.
+// complete adds what was the default in Chapter3.
 func (c *takeover) complete(f *converted) {
 	stem := strings.TrimSuffix(filepath.Base(f.target), ".yaml")
 	if f.target == "shared.yaml" {

@@ -38,7 +38,7 @@ func (f *converted) document() ([]byte, error) {
 	return []byte(b.String()), f.verify(b.String())
 }
 
-// verify reads what was written: every value must come back.
+// verify reads back what was written: every value must be the same.
 func (f *converted) verify(text string) error {
 	r := &report{}
 	var back merged
@@ -62,7 +62,7 @@ func grow(tree yaml.MapSlice, path []string, value any) yaml.MapSlice {
 		i, tree = len(tree), append(tree, yaml.MapItem{Key: name})
 	}
 	if len(path) == 1 {
-		if _, entry := value.(yaml.MapSlice); !entry || tree[i].Value == nil { // an entry never empties what is in it
+		if _, entry := value.(yaml.MapSlice); !entry || tree[i].Value == nil { // an entry never clears what is in it
 			tree[i].Value = value
 		}
 		return tree
@@ -72,7 +72,7 @@ func grow(tree yaml.MapSlice, path []string, value any) yaml.MapSlice {
 	return tree
 }
 
-// write puts everything in place, or says what stands in the way before it touches anything.
+// write puts everything in place, or reports what prevents that before it changes anything.
 func (c *takeover) write() error {
 	var names, blocked []string
 	for name := range c.out {
@@ -119,7 +119,7 @@ func (c *takeover) write() error {
 	return nil
 }
 
-// place writes beside and renames, so that a file is never half there.
+// place writes to a temporary file and renames it, so that a file is never half-written.
 func place(path string, o output) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".import-*")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/suggest"
 )
 
-// check holds a value against its key. nil: it is wrong, and reported.
+// check checks a value against its key. It returns nil if the value is wrong, and reports that.
 func (s *shaper) check(k *Key, path string, n *node) *node {
 	if k.Secret {
 		return s.secret(k, path, n)
@@ -44,8 +44,8 @@ func (s *shaper) check(k *Key, path string, n *node) *node {
 	return out
 }
 
-// rules reads the patterns of a permission profile, so that a mistake in one is found
-// with its place when the file is read, and not when somebody wants to work.
+// rules parses the patterns of a permission profile, so that a mistake is reported with its
+// place when the file is read, and not when somebody wants to work.
 func (s *shaper) rules(path string, n *node) bool {
 	if !strings.HasPrefix(path, "profiles.") {
 		return true
@@ -60,7 +60,7 @@ func (s *shaper) rules(path string, n *node) bool {
 	return true
 }
 
-// wrong is the second half of a sentence about the value, "" when it is right.
+// wrong returns the second half of a sentence about a wrong value, or "".
 func (k *Key) wrong(n *node) string {
 	not := ", not " + n.said()
 	switch k.Kind {
@@ -106,8 +106,8 @@ func (k *Key) wrong(n *node) string {
 	return ""
 }
 
-// secret keeps the reference as it is, but says now if it leads nowhere, and warns of a
-// secret that stands in the file itself.
+// secret keeps the reference unresolved, but reports at once if it leads
+// nowhere, and warns about a secret in the file itself.
 func (s *shaper) secret(k *Key, path string, n *node) *node {
 	parts := []*node{n}
 	if n.form == isList && k.Lines {
@@ -136,7 +136,7 @@ func isReference(text string) bool {
 	return strings.HasPrefix(text, "file:") || strings.Contains(strings.ReplaceAll(text, "$${", ""), "${")
 }
 
-// resolve gives a secret's value as it is now. Several, one a line, are resolved each.
+// resolve returns a secret's current value. If there are several, one per line, it resolves each.
 func resolve(n *node, env func(string) string) (string, error) {
 	if env == nil {
 		return n.text, nil
@@ -163,8 +163,8 @@ func resolve(n *node, env func(string) string) (string, error) {
 	return strings.Join(out, "\n"), nil
 }
 
-// convert reads a text as the kind that the key wants: what comes from the
-// environment, a flag or ${…} has no type of its own.
+// convert converts a text to the kind that the key requires: values from the
+// environment, a flag or ${…} have no type of their own.
 func convert(k *Key, n *node) *node {
 	if n.form != isText {
 		return n
@@ -189,7 +189,7 @@ func convert(k *Key, n *node) *node {
 	return out
 }
 
-// convertList reads a, b or, where a text holds commas itself, ["a", "b"].
+// convertList parses a, b or, if a text itself contains commas, ["a", "b"].
 func convertList(n *node, word string) *node {
 	if strings.HasPrefix(word, "[") {
 		var r report

@@ -1,14 +1,13 @@
-// Package config reads what people set: the layered YAML files, settings.json, pinned
-// messages, the environment and flags. It is known by app and cmd only; everybody
-// else is handed values.
+// Package config reads what people configure: the layered YAML files, settings.json, pinned messages, the
+// environment and flags. Only app and cmd know it; all other packages get values.
 //
-// It promises that every value can say where it came from (layer, file, line), that a
-// mistake is an error with its place and the key that was meant, that all mistakes are
-// told at once, and that what was read is never half of one version and half of
-// another. Nothing here changes a file except the import of a Chapter3 installation.
+// It promises that every value can say where it came from (layer, file, line), that a mistake is an error
+// with its place and the key that was meant, that all mistakes are reported at once, and that one reading
+// never mixes two versions of the files. Nothing here changes a file except the import of a Chapter3
+// installation.
 //
 // One table ([Keys]) describes every key; parsing, ranges, environment variables, the JSON
-// Schema, the reference page and `config show` all come from it.
+// Schema, the reference page and `config show` are all derived from it.
 package config
 
 import (
@@ -16,18 +15,17 @@ import (
 	"strings"
 )
 
-// Layer is where a value came from; a later one wins.
+// Layer says where a value came from. A later one wins.
 type Layer int
 
-// The layers, weakest first. settings.json is read at the level of shared.yaml, which
-// wins over it.
+// The layers, weakest first. settings.json is read at the level of shared.yaml, which wins over it.
 const (
 	BuiltIn Layer = iota
 	SettingsFile
 	Shared
 	Guild
 	GuildSettings // what `/settings` wrote for the guild
-	Definition    // of an agent that is built in
+	Definition    // of a built-in agent
 	BotFile
 	BotGuild
 	AgentFile // agent.json
@@ -40,7 +38,7 @@ const (
 var layerNames = [...]string{"built in", "settings.json", "shared", "guild", "guild settings", "built-in agent", "bot", "bot and guild", "agent.json",
 	"pin of a parent channel", "pin", "environment", "flag"}
 
-// String is the name people see.
+// String returns the name that people see.
 func (l Layer) String() string {
 	if l < 0 || int(l) >= len(layerNames) {
 		return fmt.Sprintf("layer %d", int(l))
@@ -48,21 +46,21 @@ func (l Layer) String() string {
 	return layerNames[l]
 }
 
-// outside reports whether the layer is written by people who are not the operator:
-// such a layer sees no variables and no files, and not every key.
+// outside reports whether the layer is written by people other than the operator. Such a
+// layer sees no variables and no files, and may not set every key.
 func (l Layer) outside() bool {
 	return l == GuildSettings || l == AgentFile || l == ParentPin || l == ChannelPin
 }
 
-// Place is where something stands.
+// Place is where a value is written.
 type Place struct {
 	Layer  Layer
-	File   string // a path; the name of a variable or flag; "pin 123"; "" for what is built in
+	File   string // a path; the name of a variable or flag; "pin 123"; "" for built-in values
 	Line   int    // from 1; 0: the source has no lines
 	Column int
 }
 
-// String is file:line:column as far as it is known.
+// String returns file:line:column, as far as known.
 func (p Place) String() string {
 	switch {
 	case p.File == "":
@@ -78,11 +76,11 @@ func (p Place) String() string {
 type Problem struct {
 	Warning bool // false: the version cannot be used
 	Place   Place
-	Key     string // the key's path, "" when it is not about one
+	Key     string // the key's path, "" if it is not about one
 	Text    string // the sentence
 }
 
-// Error is the sentence with its place in front.
+// Error returns the sentence with its place in front.
 func (p Problem) Error() string {
 	if p.Place == (Place{}) {
 		return p.Text
@@ -90,13 +88,13 @@ func (p Problem) Error() string {
 	return p.Place.String() + ": " + p.Text
 }
 
-// Problems are all that was found, in the order of the files.
+// Problems are everything that was found, in the order of the files.
 type Problems []Problem
 
-// Errors are those that make the configuration unusable.
+// Errors returns those that make the configuration unusable.
 func (ps Problems) Errors() Problems { return ps.only(false) }
 
-// Warnings are the others.
+// Warnings returns the others.
 func (ps Problems) Warnings() Problems { return ps.only(true) }
 
 func (ps Problems) only(warning bool) Problems {
@@ -109,7 +107,7 @@ func (ps Problems) only(warning bool) Problems {
 	return out
 }
 
-// Err is nil, or one error that holds every error's sentence on a line of its own.
+// Err returns nil, or one error with every error's sentence on its own line.
 func (ps Problems) Err() error {
 	if errs := ps.Errors(); len(errs) > 0 {
 		return errs

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// decode sets every tagged field: the merged value, else the built-in default.
+// decode sets every tagged field to the merged value, or else the built-in default.
 func (b *Bot) decode(r *report, env func(string) string) {
 	v := reflect.ValueOf(b).Elem()
 	for i := range v.NumField() {

@@ -1,7 +1,7 @@
 package config
 
-// dropped are Chapter3's keys that Chorus does not have, and why. They are told apart
-// from a slip of the fingers, and an import leaves a comment.
+// dropped returns Chapter3's keys that Chorus does not have, and why. Thus they are
+// not reported as typing errors, and an import leaves a comment.
 func dropped() map[string]string {
 	return map[string]string{
 		"preserve_thinking_context":  "the journal keeps every answer whole already",

@@ -27,7 +27,7 @@ func environment(r *report, env func(string) string, below *merged) []leaf {
 	return s.leaves
 }
 
-// variable reads one; a secret may also be named by a file in NAME_FILE.
+// variable reads one variable. For a secret, NAME_FILE may also name a file.
 func (s *shaper) variable(k *Key, path, name string) bool {
 	value := s.env(name)
 	if value == "" && k.Secret {
@@ -46,7 +46,7 @@ func (s *shaper) variable(k *Key, path, name string) bool {
 	return true
 }
 
-// shout is a name as part of a variable's name.
+// shout converts a name to a part of a variable's name.
 func shout(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
@@ -56,11 +56,11 @@ func shout(name string) string {
 	}, strings.ToUpper(name))
 }
 
-// vendorKeys are the config keys of the vendors we know. Others are handed on too; they
-// only have no variable and no hint.
+// vendorKeys returns the config keys of the vendors we know. Other keys are
+// passed on too, but have no variable and no hint.
 func vendorKeys() []string { return append(catalog.SettingNames(), "kind") }
 
-// flags reads what the command line set, by key; texts are read as the key's kind.
+// flags reads what the command line set, by key. Texts are parsed as the key's kind.
 func flags(r *report, values map[string]any) []leaf {
 	s := &shaper{report: r, layer: Flag, seen: map[string]field{}}
 	for _, name := range slices.Sorted(maps.Keys(values)) {

@@ -24,22 +24,21 @@ type Options struct {
 	Env      func(string) string // nil: the process's
 }
 
-// Folder says where the files are: the flag, CHORUS_CONFIG, CONFIG_PATH, else config in
-// the home folder.
+// Folder returns where the files are: the flag, CHORUS_CONFIG,
+// CONFIG_PATH, or else config in the home folder.
 func Folder(flag, home string, env func(string) string) string {
 	return cmp.Or(flag, env("CHORUS_CONFIG"), env("CONFIG_PATH"), filepath.Join(home, "config"))
 }
 
-// Files is one version of the folder, read at one moment. It never changes.
+// Files is one version of the folder, read at one moment. It is immutable.
 type Files struct {
 	Options
 	settings, shared []leaf
-	guilds, bots     map[string][]leaf // by the name of the file
+	guilds, bots     map[string][]leaf // by file name
 	digest           string            // of what was read
 }
 
-// Load reads the files and merges them for one bot. A server keeps
-// the [Files] and asks them.
+// Load reads the files and merges them for one bot. A server keeps the [Files] and asks them.
 func Load(o Options, ask Ask) (*Bot, Problems) {
 	files, problems := ReadFiles(o)
 	if problems.Err() != nil {
@@ -49,8 +48,8 @@ func Load(o Options, ask Ask) (*Bot, Problems) {
 	return bot, append(problems, more...)
 }
 
-// ReadFiles reads every file of the folder. The problems are all there are; when they hold
-// an error the Files are only good for looking at.
+// ReadFiles reads every file of the folder and returns all problems. If there are
+// errors among them, the Files are only fit for display.
 func ReadFiles(o Options) (*Files, Problems) {
 	if o.Env == nil {
 		o.Env = os.Getenv
@@ -68,7 +67,7 @@ func ReadFiles(o Options) (*Files, Problems) {
 	return f, r.found
 }
 
-// Bots are the names of the bots that have a file.
+// Bots returns the names of the bots that have a file.
 func (f *Files) Bots() []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(f.bots)) {
@@ -79,7 +78,7 @@ func (f *Files) Bots() []string {
 	return out
 }
 
-// Guilds are the ids of the guilds that have a file, also one with a bot.
+// Guilds returns the ids of the guilds that have a file, including files for a bot in a guild.
 func (f *Files) Guilds() []string {
 	ids := map[string]bool{}
 	for id := range f.guilds {
@@ -93,14 +92,14 @@ func (f *Files) Guilds() []string {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// botAndGuild tells bots/<name>-<guild>.yaml from a bot whose name ends in a number.
+// botAndGuild distinguishes bots/<name>-<guild>.yaml from a bot whose name ends in a number.
 func (f *Files) botAndGuild(name string) (bot, guild string, ok bool) {
 	bot, guild, ok = splitName(name)
 	_, has := f.bots[bot]
 	return bot, guild, ok && (has || len(guild) >= snowflake)
 }
 
-// snowflake is the least length of an id of Discord's.
+// snowflake is the minimum length of a Discord id.
 const snowflake = 15
 
 var withGuild = pattern.Lazy(`^(.+)-([0-9]+)$`)
@@ -132,8 +131,7 @@ func readFile(r *report, o Options, path string, layer Layer) []leaf {
 	return shape(r, layer, o.Env, parse(r, path, layer, []byte(content)))
 }
 
-// readSettings reads settings.json as a layer. A number that is 0 there means the
-// default, as it always did.
+// readSettings reads settings.json as a layer. As always, a number 0 there means the default.
 func readSettings(r *report, o Options) []leaf {
 	data, err := os.ReadFile(o.Settings)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -146,9 +144,8 @@ func readSettings(r *report, o Options) []leaf {
 	return shape(r, SettingsFile, o.Env, parseJSON(r, o.Settings, data))
 }
 
-// parseJSON reads the text of settings.json: JSON and nothing looser, though it is then
-// read as YAML, which knows its places. JSON may be indented with tabs, which YAML
-// refuses; inside of a JSON text there are none.
+// parseJSON parses the text of settings.json, which must be strict JSON, although it is parsed as YAML to get
+// positions. JSON may be indented with tabs, which YAML rejects; JSON strings contain none.
 func parseJSON(r *report, path string, data []byte) *node {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if len(bytes.TrimSpace(data)) == 0 {
@@ -186,7 +183,7 @@ func withoutZeros(n *node) {
 	}
 }
 
-// conflicts warns where settings.json and shared.yaml say different things.
+// conflicts warns where settings.json and shared.yaml disagree.
 func (f *Files) conflicts(r *report) {
 	var m merged
 	m.lay(f.settings)
@@ -224,7 +221,7 @@ func readFolder(r *report, o Options, folder string, layer Layer) map[string][]l
 	return out
 }
 
-// strays warns of files that look as if they were meant to be read.
+// strays warns about files that look as if they were meant to be read.
 func strays(r *report, dir string) {
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
@@ -241,7 +238,7 @@ func strays(r *report, dir string) {
 	}
 }
 
-// Has reports whether the bot has a file of its own.
+// Has reports whether the bot has its own file.
 func (f *Files) Has(bot string) bool {
 	_, ok := f.bots[bot]
 	return ok

@@ -21,8 +21,7 @@ const (
 	Free    Kind = "anything"
 )
 
-// Key describes one setting. Path is its canonical name; a "*" in it stands for a name
-// that people choose.
+// Key describes one setting. Path is its canonical name; a "*" in it stands for a name that people choose.
 type Key struct {
 	Path    string
 	Kind    Kind
@@ -30,16 +29,16 @@ type Key struct {
 	Least   *float64
 	Most    *float64
 	Choices []string
-	Period  bool     // Text: a length of time, as HowLong reads it
+	Period  bool     // Text: a duration, as HowLong parses it
 	Doc     string   // one line
-	Aliases []string // other paths that mean the same key, beside snake_case
-	Secret  bool     // masked when shown; ${ENV} and file: are resolved late; a literal draws a warning
-	Pins    bool     // may stand in a pinned message, `/settings` and agent.json
+	Aliases []string // other paths that mean the same key, besides snake_case
+	Secret  bool     // masked when shown; ${ENV} and file: are resolved late; a literal causes a warning
+	Pins    bool     // allowed in a pinned message, `/settings` and agent.json
 	Home    bool     // belongs to the whole process: shared.yaml, settings.json, environment and flags only
-	Lines   bool     // Text or List: a list is read too, a text of several lines is several values
+	Lines   bool     // Text or List: a list is accepted too, and a multi-line text is several values
 }
 
-// Variable is the key's environment variable; "" where a part of the path is free.
+// Variable returns the key's environment variable, or "" if a part of the path is free.
 func (k Key) Variable() string { return variableOf(k.Path) }
 
 func variableOf(path string) string {
@@ -65,7 +64,7 @@ func (k Key) rangeText() string {
 
 func plain(f float64) string { return strings.TrimSuffix(fmt.Sprintf("%.4g", f), ".0") }
 
-// group describes an object that holds keys.
+// group describes an object that contains keys.
 type group struct {
 	path  string
 	doc   string
@@ -97,7 +96,7 @@ type keyVariables struct {
 	variables []string
 }
 
-// lookup finds the key of a concrete path, in which names stand for "*".
+// lookup finds the key of a concrete path, with names in place of "*".
 func (t *tree) lookup(path string) *Key {
 	at := t.root
 	for part := range strings.SplitSeq(path, ".") {
@@ -110,7 +109,7 @@ func (t *tree) lookup(path string) *Key {
 	return at.key
 }
 
-// table is built once: it only arranges what Keys says.
+// table arranges Keys for reading, once.
 var table = sync.OnceValue(func() *tree {
 	t := &tree{root: &branch{fields: map[string]*branch{}}, keys: map[string]*Key{}, aliases: map[string]string{}}
 	for _, k := range Keys() {
@@ -153,7 +152,7 @@ func (t *tree) grow(path string) *branch {
 	return at
 }
 
-// join puts a path together.
+// join joins the parts of a path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -161,7 +160,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// snake is a camelCase path in snake_case: maxTokens is max_tokens.
+// snake converts a camelCase path to snake_case: maxTokens becomes max_tokens.
 func snake(path string) string {
 	var b strings.Builder
 	for _, r := range path {
@@ -174,7 +173,7 @@ func snake(path string) string {
 	return b.String()
 }
 
-// camel is a snake_case name in camelCase.
+// camel converts a snake_case name to camelCase.
 func camel(name string) string {
 	var b strings.Builder
 	up := false

@@ -2,12 +2,11 @@ package config
 
 import "chorus/internal/theme"
 
-// at is a bound of a range.
+// at returns a bound of a range.
 func at(f float64) *float64 { return &f }
 
-// Keys is the table of everything that can be set. Adding a key here gives it its
-// checks, its variable, its line in the schema and the reference; it also needs its
-// field in [Bot] (a test tells).
+// Keys is the table of everything that can be set. Adding a key here gives it its checks, its variable, its
+// line in the schema and the reference. It also needs its field in [Bot] (a test checks that).
 func Keys() []Key {
 	var all []Key
 	for _, s := range Sections() {
@@ -22,13 +21,13 @@ type Section struct {
 	Keys  []Key
 }
 
-// Sections are the parts of the table, in the order in which people read them.
+// Sections returns the parts of the table, in reading order.
 func Sections() []Section {
 	return []Section{{"Who the bot is", identityKeys()}, {"The model", modelKeys()}, {"What the model sees", contextKeys()}, {"How it is written", formatKeys()},
 		{"Tools", toolKeys()}, {"Conversation", conversationKeys()}, {"Rights and money", trustKeys()}, {"The whole process", homeKeys()}}
 }
 
-// groups are the objects of the table.
+// groups returns the objects of the table.
 func groups() []group {
 	return []group{
 		{path: "recencyWindow", short: "messages", doc: "How much of the conversation the model sees after a roll; a number alone counts messages."},

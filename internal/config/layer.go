@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// merged is what the layers come to: leaves in the order in which their paths first
-// appeared, each the last layer's.
+// merged is the result of the layers: leaves in the order in which their
+// paths first appeared, each with the last layer's value.
 type merged struct {
 	leaves []leaf
 	index  map[string]int
 }
 
-// lay puts a layer over what is there. Objects merge by themselves, since leaves have
-// paths; lists are one leaf and replace. A null takes away what the layers below said
-// of the path and everything under it, so that the built-in default holds.
+// lay puts a layer on top. Objects merge naturally, because leaves have paths; a list is
+// one leaf and replaces the whole list. A null removes the path and everything under it
+// from the layers below, so that the built-in default applies.
 func (m *merged) lay(leaves []leaf) {
 	if m.index == nil {
 		m.index = map[string]int{}
@@ -46,8 +46,7 @@ func (m *merged) put(l leaf) {
 // unset removes a path and what is below it.
 func (m *merged) unset(path string) { m.remove(path, true) }
 
-// clear makes room for a free value: where an object stood may come a text, and where a
-// text stood an object.
+// clear makes room for a free value: a text may replace an object, and an object a text.
 func (m *merged) clear(path string) {
 	m.remove(path, false)
 	for i := strings.LastIndexByte(path, '.'); i > 0; i = strings.LastIndexByte(path[:i], '.') {
@@ -69,7 +68,7 @@ func (m *merged) remove(path string, itself bool) {
 	}
 }
 
-// get gives the value that holds at a path; nil: nobody set it, or it was unset.
+// get returns the value in force at a path, or nil if nobody set it or it was unset.
 func (m *merged) get(path string) *leaf {
 	i, ok := m.index[path]
 	if !ok || m.leaves[i].value.form == isNull {
@@ -78,7 +77,7 @@ func (m *merged) get(path string) *leaf {
 	return &m.leaves[i]
 }
 
-// names are the entries of a map, in order.
+// names returns the entries of a map, in order.
 func (m *merged) names(path string) []string {
 	var out []string
 	for _, l := range m.leaves {
@@ -94,7 +93,7 @@ func (m *merged) names(path string) []string {
 	return out
 }
 
-// under are the leaves below a path.
+// under returns the leaves below a path.
 func (m *merged) under(path string) []leaf {
 	var out []leaf
 	for _, l := range m.leaves {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// form is what a value is in its file.
+// form says what a value is in its file.
 type form string
 
 const (
@@ -57,7 +57,7 @@ func (n *node) said() string {
 	}
 }
 
-// whole is the number without a fraction, as far as it has none.
+// whole returns the number as an int if it has no fraction.
 func (n *node) whole() (int, bool) {
 	if n.form != isNumber || n.number != math.Trunc(n.number) || math.Abs(n.number) > 1<<53 {
 		return 0, false
@@ -65,7 +65,7 @@ func (n *node) whole() (int, bool) {
 	return int(n.number), true
 }
 
-// plain is the value as encoding/json knows it.
+// plain returns the value as encoding/json would.
 func (n *node) plain() any {
 	switch n.form {
 	case isText:
@@ -94,11 +94,11 @@ func (n *node) plain() any {
 	}
 }
 
-// deepest is more than any setting needs; what nests deeper is no configuration.
+// deepest is deeper than any setting needs; anything nested deeper is not a configuration.
 const deepest = 32
 
-// given makes a node of a value that came from our own code or from JSON. What has no
-// counterpart becomes a text.
+// given makes a node from a value that came from our own code or from
+// JSON. A value without a counterpart becomes a text.
 func given(v any, at Place, depth int) *node {
 	if depth > deepest {
 		return &node{form: isNull, at: at}

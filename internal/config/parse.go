@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	largestFile  = 256 << 10 // far beyond what anybody writes
-	largestNodes = 100_000   // what aliases may grow to
+	largestFile  = 256 << 10 // far larger than any real file
+	largestNodes = 100_000   // what aliases may expand to
 )
 
-// parse reads one YAML (or JSON) text. nil with no new error in the report: it is
-// empty. Whatever it is given, it neither panics nor runs away.
+// parse parses one YAML (or JSON) text. nil without a new error in the report means that it is
+// empty. Whatever the input, it neither panics nor uses unbounded time or memory.
 func parse(r *report, file string, layer Layer, data []byte) (out *node) {
 	at := Place{Layer: layer, File: file, Line: 1, Column: 1}
-	defer func() { // the parser is somebody else's, the text may be anybody's
+	defer func() { // the parser is third-party code, and the text may be anybody's
 		if p := recover(); p != nil {
 			out = nil
 			r.fail(at, "", "this is not YAML that can be read (%v)", p)
@@ -72,7 +72,7 @@ func parse(r *report, file string, layer Layer, data []byte) (out *node) {
 	return out
 }
 
-// locate is the place that an error of the parser speaks of.
+// locate returns the place that a parser error refers to.
 func locate(err error, at Place) Place {
 	if y, ok := errors.AsType[yaml.Error](err); ok {
 		if t := y.GetToken(); t != nil && t.Position != nil {
@@ -90,7 +90,7 @@ func message(err error) string {
 	return first
 }
 
-// walker turns the parser's tree into ours.
+// walker converts the parser's tree to ours.
 type walker struct {
 	report  *report
 	at      Place
@@ -112,7 +112,7 @@ func (w *walker) place(n ast.Node) Place {
 	return at
 }
 
-// node converts; what cannot be is reported and becomes null.
+// node converts a node. If it cannot, it reports that and returns null.
 func (w *walker) node(n ast.Node, depth int) *node {
 	out := &node{form: isNull, at: w.place(n)}
 	if w.made++; w.made > largestNodes || depth > deepest {
@@ -176,7 +176,7 @@ func (w *walker) node(n ast.Node, depth int) *node {
 	return out
 }
 
-// tagged follows a tag. Only !!str changes anything: the others say what is plain to see.
+// tagged handles a tag. Only !!str changes anything; the others state what is already clear.
 func (w *walker) tagged(n *ast.TagNode, depth int) *node {
 	out := w.node(n.Value, depth+1)
 	if n.Start != nil && n.Start.Value == string(token.StringTag) && out.form != isList && out.form != isObject {
@@ -190,7 +190,7 @@ func (w *walker) tagged(n *ast.TagNode, depth int) *node {
 
 func (w *walker) object(out *node, values []*ast.MappingValueNode, depth int) {
 	out.form = isObject
-	var merged []field // from <<, weaker than what stands here
+	var merged []field // from <<, weaker than the fields here
 	for _, v := range values {
 		if v == nil || v.Key == nil {
 			continue
@@ -216,7 +216,7 @@ func (w *walker) object(out *node, values []*ast.MappingValueNode, depth int) {
 	}
 }
 
-// name is a key as text, whatever YAML takes it for: 123: and true: are names here.
+// name returns a key as text, whatever type YAML gives it: 123: and true: are names here.
 func (w *walker) name(key ast.MapKeyNode) string {
 	switch k := key.(type) {
 	case *ast.StringNode:

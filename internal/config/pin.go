@@ -5,19 +5,18 @@ import (
 	"strings"
 )
 
-// Pin is a pinned message that may hold configuration.
+// Pin is a pinned message that may contain configuration.
 type Pin struct {
-	ID     string // of the message; for people who look for it
+	ID     string // of the message, for people who look for it
 	Text   string
-	Parent bool // it is pinned in a channel above
+	Parent bool // it is pinned in a parent channel
 }
 
 // largestPin is more than any platform lets people pin.
 const largestPin = 16 << 10
 
-// splitPin takes a `.config [targets]` message apart: the first line begins with
-// .config, the second is ---, and something follows. Anything else is not
-// configuration, however close.
+// splitPin splits a `.config [targets]` message: the first line begins with .config, the second is
+// ---, and something follows. Anything else is not configuration, however similar.
 func splitPin(text string) (targets, yaml string, ok bool) {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	head, rest, more := strings.Cut(text, "\n")
@@ -38,8 +37,8 @@ func (p Pin) For(names ...string) bool {
 	return ok && addressed(targets, names...)
 }
 
-// addressed reports whether a pin's targets name the bot: nobody means everybody; else its
-// name or inner name is one of the words, or all of them together.
+// addressed reports whether a pin's targets name the bot. No targets mean everybody; otherwise
+// its name or inner name is one of the words, or all of them together.
 func addressed(targets string, names ...string) bool {
 	if targets == "" {
 		return true
@@ -51,8 +50,8 @@ func addressed(targets string, names ...string) bool {
 	})
 }
 
-// readPin gives a pin's leaves. A pin with a mistake is left out as a whole, and the
-// mistakes come back as warnings: people in a channel cannot stop the bot.
+// readPin returns a pin's leaves. A pin with a mistake is left out as a whole, and the mistakes are
+// reported as warnings: people in a channel must not be able to stop the bot.
 func readPin(r *report, pin Pin, names ...string) []leaf {
 	targets, body, ok := splitPin(pin.Text)
 	if !ok || !addressed(targets, names...) {

@@ -18,7 +18,7 @@ func (e unsetError) Error() string {
 	return fmt.Sprintf("the environment variable %s is not set (write $${%s} for the text itself)", string(e), string(e))
 }
 
-// expand replaces ${NAME} by the variable's value; $${ is a plain ${.
+// expand replaces ${NAME} by the variable's value; $${ is a literal ${.
 func expand(text string, env func(string) string) (string, error) {
 	var b strings.Builder
 	var errs []error
@@ -54,11 +54,10 @@ func expand(text string, env func(string) string) (string, error) {
 
 var variable = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// largestSecret is room for many keys and a certificate.
+// largestSecret leaves room for many keys and a certificate.
 const largestSecret = 64 << 10
 
-// secretFile reads a file: reference. A relative path is below the folder of the file
-// that holds it.
+// secretFile reads a file: reference. A relative path is relative to the folder of the file that contains it.
 func secretFile(path, dir string, env func(string) string) (string, error) {
 	path = strings.TrimSpace(path)
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -98,8 +97,8 @@ func readLimited(f *os.File, limit int64) (string, error) {
 	return string(data), nil
 }
 
-// textFile reads the file that systemPromptFile or contextPrefixFile names. It must
-// stand below the folder of the file that names it, also behind symbolic links.
+// textFile reads the file that systemPromptFile or contextPrefixFile names. It must be below the
+// folder of the file that names it, even after symbolic links are resolved.
 func textFile(path, dir string) (string, error) {
 	if filepath.IsAbs(path) || !filepath.IsLocal(path) {
 		return "", fmt.Errorf("%q must stand below %s", path, dir)
@@ -122,7 +121,7 @@ func textFile(path, dir string) (string, error) {
 }
 
 // hidden reports whether a value must not be shown: the key is for secrets, and this
-// one is one. Addresses and regions of a vendor may be seen.
+// value is one. A vendor's addresses and regions may be shown.
 func hidden(k *Key, path, value string) bool {
 	if k == nil || !k.Secret || value == "" {
 		return false
@@ -138,24 +137,24 @@ func hidden(k *Key, path, value string) bool {
 	}
 }
 
-// sensitive are the names of variables, headers and config keys that hold secrets.
+// sensitive matches the names of variables, headers and config keys that hold secrets.
 var sensitive = pattern.Lazy(`(?i)key|secret|token|passw|auth|cookie|credential`)
 
-// password finds one in an address.
+// password reports whether an address contains a password.
 func password(value string) bool { return inAddress().MatchString(value) }
 
 var inAddress = pattern.Lazy(`://[^/@\s]*:[^/@\s]+@`)
 
-// Secret is a value that is not printed; string(s) gives it.
+// Secret is a value that is not printed; string(s) returns it.
 type Secret string
 
-// String hides it.
+// String hides the value.
 func (s Secret) String() string { return masked(string(s)) }
 
-// GoString hides it.
+// GoString hides the value.
 func (s Secret) GoString() string { return masked(string(s)) }
 
-// MarshalText hides it.
+// MarshalText hides the value.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(masked(string(s))), nil }
 
 func masked(value string) string {
@@ -165,7 +164,7 @@ func masked(value string) string {
 	return "••••"
 }
 
-// Values are named values of which some are secrets; printed, all are hidden.
+// Values are named values, some of which are secrets. When printed, all are hidden.
 type Values map[string]string
 
 // String hides the values.

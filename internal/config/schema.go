@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Schema is the JSON Schema of a configuration file, for editors: canonical names and
-// the other spellings, with the table's lines as hover texts.
+// Schema returns the JSON Schema of a configuration file, for editors: canonical names
+// and the other spellings, with the table's lines as hover texts.
 func Schema() []byte {
 	root := schemaOf(table().root)
 	properties, _ := root["properties"].(map[string]any)
@@ -94,7 +94,7 @@ func (b *branch) otherForms(s map[string]any) map[string]any {
 	return s
 }
 
-// schema is one key. A ${VARIABLE} may stand for any scalar.
+// schema returns the schema of one key. A ${VARIABLE} is allowed for any scalar.
 func (k *Key) schema() map[string]any {
 	doc := k.Doc
 	if v := k.Variable(); v != "" {

@@ -8,9 +8,9 @@ import (
 	"chorus/internal/suggest"
 )
 
-// leaf is one value of a source under its canonical path. Names that people choose
-// are escaped in the path, so that a dot always parts levels. A null leaf unsets; an
-// object leaf says only that something of that name is there.
+// leaf is one value of a source under its canonical path. Names that people choose are
+// escaped in the path, so that a dot always separates levels. A null leaf unsets; an
+// object leaf only says that something of that name exists.
 type leaf struct {
 	path  string
 	key   *Key // nil: a null or an object above keys
@@ -24,10 +24,10 @@ type shaper struct {
 	env    func(string) string // nil: ${…} is plain text here
 	layer  Layer
 	leaves []leaf
-	seen   map[string]field // by path, as it was written
+	seen   map[string]field // by path, as written
 }
 
-// shape reads a parsed source. Every mistake is reported; what is left can be merged.
+// shape reads a parsed source and reports every mistake. The rest can be merged.
 func shape(r *report, layer Layer, env func(string) string, root *node) []leaf {
 	if root == nil {
 		return nil
@@ -40,7 +40,7 @@ func shape(r *report, layer Layer, env func(string) string, root *node) []leaf {
 	return s.leaves
 }
 
-// object goes through the fields of an object that b describes.
+// object reads the fields of an object that b describes.
 func (s *shaper) object(b *branch, path string, n *node) {
 	for _, f := range n.fields {
 		target, at := s.find(b, path, f)
@@ -63,7 +63,7 @@ func (s *shaper) claim(path string, f field) bool {
 	return true
 }
 
-// find says which branch a field is, under which path.
+// find returns the branch of a field, and its path.
 func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
 	name := f.name
 	if next := b.fields[name]; next != nil {
@@ -78,7 +78,7 @@ func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
 			continue
 		}
 		if last, here := strings.CutPrefix(to, join(b.path, "")); here && b.fields[last] != nil {
-			return b.fields[last], join(path, last) // another spelling of a field of this very branch
+			return b.fields[last], join(path, last) // another spelling of a field of this branch
 		}
 		return table().branch(to), to
 	}
@@ -93,8 +93,8 @@ func (s *shaper) find(b *branch, path string, f field) (*branch, string) {
 	return nil, ""
 }
 
-// freeName is a name of people's own. A vendor's config keys are snake_case whoever
-// writes them, and mostly one of those we know.
+// freeName returns a name that people chose. A vendor's config keys are always
+// converted to snake_case, and are mostly ones we know.
 func (s *shaper) freeName(b *branch, f field) string {
 	if b.path != "vendors.*.config" {
 		return f.name
@@ -118,8 +118,7 @@ func (t *tree) branch(path string) *branch {
 	return at
 }
 
-// unknown reports a key that is none: an error in files, a warning in what people write
-// elsewhere.
+// unknown reports an unknown key: an error in files, a warning in what people write elsewhere.
 func (s *shaper) unknown(b *branch, path string, f field) {
 	names := slices.Clone(b.order)
 	for alias := range table().aliases {
@@ -143,7 +142,7 @@ func (s *shaper) unknown(b *branch, path string, f field) {
 	s.report.fail(f.at, join(path, f.name), "%s", text)
 }
 
-// value reads what stands under a path.
+// value reads the value of a path.
 func (s *shaper) value(b *branch, path string, f field) {
 	if !s.allowed(b, path, f) {
 		return
@@ -151,7 +150,7 @@ func (s *shaper) value(b *branch, path string, f field) {
 	n := f.value
 	switch {
 	case n.form == isNull:
-		if s.layer != ParentPin && s.layer != ChannelPin { // a pin adds; it takes nothing away
+		if s.layer != ParentPin && s.layer != ChannelPin { // a pin adds values and removes none
 			s.leaves = append(s.leaves, leaf{path, b.key, n, n.at})
 		}
 	case b.key != nil && b.key.Kind == Free:
@@ -179,10 +178,10 @@ func (s *shaper) value(b *branch, path string, f field) {
 	}
 }
 
-// isEntry tells an entry of a map by name from the other objects.
+// isEntry distinguishes an entry of a map by name from other objects.
 func isEntry(b *branch) bool { return strings.HasSuffix(b.path, ".*") && len(b.fields) > 0 }
 
-// allowed says whether the layer may set the key at all.
+// allowed reports whether the layer may set the key at all.
 func (s *shaper) allowed(b *branch, path string, f field) bool {
 	k := b.first()
 	switch {
@@ -199,7 +198,7 @@ func (s *shaper) allowed(b *branch, path string, f field) bool {
 // sets reports whether a layer may set the key.
 func (l Layer) sets(k *Key) bool {
 	switch {
-	case l.outside(): // in a pin the profile is one more limit
+	case l.outside(): // in a pin, the profile is one more limit
 		return k.Pins || k.Path == "permissions"
 	default:
 		return !k.Home || l != Guild && l != BotFile && l != BotGuild
@@ -217,7 +216,7 @@ func (s *shaper) where() string {
 	}
 }
 
-// first is a key at or below a branch: all of them are set in the same places.
+// first returns a key at or below a branch: all of them are set in the same places.
 func (b *branch) first() *Key {
 	for b.key == nil {
 		switch {
@@ -230,7 +229,7 @@ func (b *branch) first() *Key {
 	return b.key
 }
 
-// list reads Chapter3's form of a map: a list of objects that carry their name.
+// list reads Chapter3's form of a map: a list of objects that contain their name.
 func (s *shaper) list(b *branch, path string, n *node) {
 	for _, item := range n.items {
 		name := ""
@@ -250,7 +249,7 @@ func (s *shaper) list(b *branch, path string, n *node) {
 	}
 }
 
-// free takes any value: objects level by level, so that they merge, the rest as it is.
+// free takes any value: objects level by level, so that they merge, and everything else as it is.
 func (s *shaper) free(k *Key, path string, n *node) {
 	if n.form != isObject {
 		if expanded := s.text(path, n); expanded != nil {
@@ -263,7 +262,7 @@ func (s *shaper) free(k *Key, path string, n *node) {
 	}
 }
 
-// text expands the variables in a text. nil: it could not.
+// text expands the variables in a text, or returns nil if it cannot.
 func (s *shaper) text(path string, n *node) *node {
 	if n.form != isText || s.env == nil || !strings.Contains(n.text, "${") {
 		return n
@@ -280,7 +279,7 @@ func (s *shaper) text(path string, n *node) *node {
 
 func joinLines(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-// escape hides the dots of a name that stands in a path; unescape shows them again.
+// escape replaces the dots of a name in a path; unescape restores them.
 func escape(name string) string {
 	return strings.NewReplacer("%", "%25", ".", "%2E").Replace(name)
 }
@@ -289,5 +288,5 @@ func unescape(part string) string {
 	return strings.NewReplacer("%2E", ".", "%25", "%").Replace(part)
 }
 
-// shownPath is a path for people.
+// shownPath returns a path for people.
 func shownPath(path string) string { return unescape(path) }

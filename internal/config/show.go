@@ -20,7 +20,7 @@ type Row struct {
 	Secret bool   `json:"secret,omitempty"`
 }
 
-// Rows lists every key in the table's order; of maps, what is in them.
+// Rows lists every key in the table's order, and the contents of maps.
 func (b *Bot) Rows() []Row {
 	var out []Row
 	for _, k := range Keys() {
@@ -64,11 +64,11 @@ func (b *Bot) row(k *Key, path string) Row {
 	return row
 }
 
-// onlyReference are values that hold nothing but names of where the secret is.
+// onlyReference matches values that contain only references to where the secret is.
 var onlyReference = pattern.Lazy(`^((Bearer )?\$\{[A-Za-z0-9_]+\}|file:[^\n]*)(\n(\$\{[A-Za-z0-9_]+\}|file:[^\n]*))*$`)
 
-// derived is a value that follows from another key: a prompt from its file, the inner
-// name from the bot's.
+// derived returns a value that follows from another key: a prompt
+// from its file, the inner name from the bot's.
 func (b *Bot) derived(path string) (string, Place, bool) {
 	switch path {
 	case "innerName":
@@ -81,7 +81,7 @@ func (b *Bot) derived(path string) (string, Place, bool) {
 	return "", Place{}, false
 }
 
-// Shown is the value as one line of a table.
+// Shown returns the value as one line of a table.
 func (r Row) Shown() string {
 	switch v := r.Value.(type) {
 	case nil:
@@ -102,7 +102,7 @@ func (r Row) Shown() string {
 	}
 }
 
-// From is where the value came from, for people.
+// From returns where the value came from, for people.
 func (r Row) From() string {
 	if r.File == "" {
 		return r.Layer

@@ -11,11 +11,11 @@ import (
 type Typed struct {
 	Key   Key
 	Path  string // canonical
-	Value any    // as encoding/json knows it
+	Value any    // as encoding/json represents it
 }
 
-// Read reads a value that somebody typed for a key, as it may stand in the layer. The key
-// may be spelt as in files; the error says what is wrong in the words that files are told.
+// Read reads a value that somebody typed for a key, checked as for the layer. The key may be spelt
+// as in files. The error says what is wrong in the same words as for files.
 func (l Layer) Read(key, text string) (Typed, error) {
 	s, b, path, err := l.find(key)
 	if err != nil {
@@ -28,7 +28,7 @@ func (l Layer) Read(key, text string) (Typed, error) {
 	return Typed{Key: *b.key, Path: path, Value: n.plain()}, nil
 }
 
-// Key finds the key that somebody means, where the layer may set it.
+// Key finds the key that somebody means, if the layer may set it.
 func (l Layer) Key(name string) (Key, error) {
 	_, b, _, err := l.find(name)
 	if err != nil {
@@ -37,7 +37,7 @@ func (l Layer) Key(name string) (Key, error) {
 	return *b.key, nil
 }
 
-// Keys are those that the layer may set, in the table's order; none with a free name in it.
+// Keys returns the keys that the layer may set, in the table's order, without those with a free name.
 func (l Layer) Keys() []Key {
 	return slices.DeleteFunc(Keys(), func(k Key) bool { return strings.Contains(k.Path, "*") || !l.sets(&k) })
 }
@@ -72,7 +72,7 @@ func (l Layer) find(name string) (s *shaper, b *branch, path string, err error) 
 	return s, b, path, nil
 }
 
-// first is what was reported, without its place: the reader knows where they typed it.
+// first returns the first report without its place: the reader knows where they typed it.
 func (s *shaper) first() error {
 	if len(s.report.found) == 0 {
 		return errors.New("it cannot be read")

@@ -14,25 +14,24 @@ import (
 	"chorus/internal/folders"
 )
 
-// WatchOptions say what to watch and whom to tell. The functions are called one at a
-// time, in Watch's goroutine.
+// WatchOptions say what to watch and whom to tell. The functions are
+// called one at a time, in Watch's goroutine.
 type WatchOptions struct {
 	Options
 	Changed func(*Files)   // a new version without errors; its warnings are in Problems
-	Broken  func(Problems) // a new version with errors: the one before still holds. Told once for each
-	Settle  time.Duration  // quiet time after a change, so that a save is read whole; 0: 100 ms
-	Known   *Files         // the version the caller has; nil: the one that is there when Watch begins
-	Rescan  time.Duration  // looking without having been told, for file systems that tell nothing; 0: 30 s
-	// Ready is called when every further change will be seen; nil: nobody waits for it.
+	Broken  func(Problems) // a new version with errors: the previous one stays in force. Called once for each
+	Settle  time.Duration  // quiet time after a change, so that a save is read completely; 0: 100 ms
+	Known   *Files         // the version the caller has; nil: the one that exists when Watch begins
+	Rescan  time.Duration  // interval for checks without notification, for file systems without any; 0: 30 s
+	// Ready is called once all further changes will be noticed; nil: nobody waits for it.
 	Ready func()
 }
 
-// Watch reads the folder again whenever it changes, until ctx ends. A version that is
-// broken for a reason outside of the folder (a variable's file that is missing) is
-// tried again at every rescan.
+// Watch rereads the folder whenever it changes, until ctx ends. A version that is broken for a reason outside
+// the folder (such as a missing file that a variable names) is tried again at every rescan.
 func Watch(ctx context.Context, o WatchOptions) error {
 	home := filepath.Dir(o.Settings)
-	watcher := folders.Watch(func(path string) bool { // in the home only settings.json and the folder itself matter: the database is busy beside them
+	watcher := folders.Watch(func(path string) bool { // in the home only settings.json and the folder itself matter: the database next to them is busy
 		return o.Settings == "" || filepath.Dir(path) != home || path == o.Settings || path == o.Dir
 	})
 	defer watcher.Close()
@@ -43,7 +42,8 @@ func Watch(ctx context.Context, o WatchOptions) error {
 	return watch(ctx, o, watcher.Changes(), look, ReadFiles)
 }
 
-// watch is the rule: settle, compare, read, tell. Everything it needs of the world is handed in.
+// watch implements the sequence: settle, compare, read, report.
+// Everything it needs from outside is passed in.
 func watch(ctx context.Context, o WatchOptions, changes <-chan struct{}, look func() string, read func(Options) (*Files, Problems)) error {
 	o.Settle = cmp.Or(o.Settle, 100*time.Millisecond)
 	o.Rescan = cmp.Or(o.Rescan, 30*time.Second)
@@ -75,7 +75,7 @@ func watch(ctx context.Context, o WatchOptions, changes <-chan struct{}, look fu
 			continue
 		}
 		files, problems := read(o.Options)
-		if look() != now { // it was written to meanwhile: that changes again, or the next look finds it
+		if look() != now { // it was written to meanwhile: that triggers another change, or the next check finds it
 			settled.Reset(o.Settle)
 			continue
 		}
@@ -100,7 +100,7 @@ func watched(o Options) []string {
 	return dirs
 }
 
-// digest changes when a file of the folder does, also one that a prompt is read from.
+// digest changes when a file of the folder changes, including files that prompts are read from.
 func digest(o Options) string {
 	h := sha256.New()
 	paths := []string{o.Settings}

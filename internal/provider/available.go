@@ -1,5 +1,5 @@
-// Package provider makes the models that a home can use: which providers there are, with
-// whose keys, and what each offers. What a provider can and costs is internal/model/catalog.
+// Package provider creates the models that a home can use: which providers there are, with which keys, and
+// what each offers. What a provider supports and costs is in internal/model/catalog.
 package provider
 
 import (
@@ -12,13 +12,13 @@ import (
 	"chorus/internal/modelrouter"
 )
 
-// Discovery asks providers which models they offer, and keeps their answers in the home.
+// Discovery asks providers which models they offer, and stores their answers in the home.
 type Discovery struct {
 	Home   *datadir.Home
 	Models *Models
 }
 
-// Available is what each vendor said it offers, as it was written down last.
+// Available returns what each vendor offered according to the stored list.
 func (d *Discovery) Available(warn func(string)) modelrouter.Available {
 	list, err := modelrouter.ReadAvailable(d.Home.Models())
 	if err != nil {
@@ -27,10 +27,10 @@ func (d *Discovery) Available(warn func(string)) modelrouter.Available {
 	return list
 }
 
-// staleAfter is when a list of models is asked for again by a process that stays.
+// staleAfter is when a long-running process requests a list of models again.
 const staleAfter = 24 * time.Hour
 
-// Stale reports whether somebody has a key and the list of models is old or not there.
+// Stale reports whether somebody has a key and the list of models is old or missing.
 func (m *Models) Stale() bool {
 	vendors, err := m.Vendors()
 	if err != nil || !slices.ContainsFunc(vendors, func(v modelrouter.Vendor) bool { return !v.Provider().Offline && v.Configured() }) {
@@ -39,16 +39,15 @@ func (m *Models) Stale() bool {
 	return time.Since(m.Listed().LastUpdated) > staleAfter
 }
 
-// RefreshModels asks every vendor that has a key what it offers, which shows whether
-// the key is accepted, and writes the answers down. It takes half a minute at most: a
-// server does it in the background when it starts. heard is told of each answer; it
-// may be nil.
+// RefreshModels asks every vendor that has a key what it offers, which also shows whether the key is
+// accepted, and stores the answers. It takes half a minute at most; a server does it in the
+// background when it starts. heard receives each answer; it may be nil.
 func (d *Discovery) RefreshModels(ctx context.Context, heard func(vendor string, offered modelrouter.Offered)) (modelrouter.Available, error) {
 	vendors, err := d.Models.Vendors()
 	if err != nil {
 		return modelrouter.Available{}, err
 	}
-	before, _ := modelrouter.ReadAvailable(d.Home.Models()) // what cannot be read is written anew
+	before, _ := modelrouter.ReadAvailable(d.Home.Models()) // an unreadable file is replaced
 	list := modelrouter.Discover(ctx, modelrouter.Discovery{
 		Vendors: vendors, Before: before, Heard: heard,
 		Open: func(v modelrouter.Vendor) (modelrouter.Lister, error) { return d.Models.Open(v) },
@@ -74,7 +73,7 @@ type ModelView struct {
 	Name      string   `json:"name"` // vendor/model
 	Window    int      `json:"contextWindow"`
 	Output    int      `json:"maxOutput"`
-	Input     int64    `json:"inputNanos"` // for one token, as all prices
+	Input     int64    `json:"inputNanos"` // for one token, like all prices
 	OutputFor int64    `json:"outputNanos"`
 	Cached    int64    `json:"cachedNanos"`
 	Can       []string `json:"can"`  // prefill, images, thinking, tools
@@ -88,10 +87,10 @@ type Catalog struct {
 	Vendors []VendorView `json:"vendors"`
 	Models  []ModelView  `json:"models"`
 	Default string       `json:"default"`
-	Age     string       `json:"-"` // of the lists, for people; "": there are none
+	Age     string       `json:"-"` // age of the lists, for people; "": there are none
 }
 
-// Catalog lays the lists, the catalog and the vendors side by side.
+// Catalog combines the lists, the catalog and the vendors.
 func (d *Discovery) Catalog(list modelrouter.Available) (Catalog, error) {
 	vendors, err := d.Models.Vendors()
 	if err != nil {
@@ -113,7 +112,7 @@ func (d *Discovery) Catalog(list modelrouter.Available) (Catalog, error) {
 	return out, nil
 }
 
-// modelViews are the models of the catalog that the vendor has, and those of its list.
+// modelViews returns the models of the catalog that the vendor has, and those of its list.
 func modelViews(v modelrouter.Vendor, listed []string) []ModelView {
 	var out []ModelView
 	at := map[string]int{}

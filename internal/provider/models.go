@@ -21,49 +21,49 @@ import (
 // Offline is the model that needs no key.
 const Offline = "demo/guide"
 
-// Models knows the vendors and turns names into models. Nothing is read before a name
-// is asked for, and no provider is made before something is said to it.
+// Models knows the vendors and resolves names to models. It reads nothing before a name is
+// asked for, and creates no provider before something is sent to it.
 type Models struct {
 	Env      func(string) string
 	provider string // the default vendor, from settings
 	model    string // the default model, from settings
 	home     *datadir.Home
 	Timeouts Timeouts
-	Through  func(model.Model) model.Model // for tests, what models are asked through; nil: nothing
+	Through  func(model.Model) model.Model // for tests: wraps models; nil: no wrapper
 
 	mu          sync.Mutex
 	read        bool                 // whether the files were read
-	declared    []modelrouter.Vendor // of the files; the built-in ones come behind
+	declared    []modelrouter.Vendor // from the files; the built-in ones come after them
 	broken      error                // why there are none
 	views       map[string]*Models   // for bots that declare others, by fingerprint
 	fingerprint string
 	made        map[string]*modelrouter.Pool
 
 	list      modelrouter.Available // available_models.json
-	listStamp string                // of which version
+	listStamp string                // identifies its version
 }
 
-// NewModels reads keys from env when a vendor is first used.
+// NewModels returns models that read keys from env when a vendor is first used.
 func NewModels(env func(string) string, provider, name string) *Models {
 	return &Models{Env: env, provider: provider, model: name, made: map[string]*modelrouter.Pool{}}
 }
 
-// In lets it read the lists and vendors of a home.
+// In makes it read the lists and vendors of a home.
 func (m *Models) In(h *datadir.Home) *Models {
 	m.home = h
 	return m
 }
 
-// Renew lets these vendors count from the next name on. They come from the version of the files that holds:
-// the files themselves may be broken by now.
+// Renew makes these vendors apply from the next name on. They come from the version of the
+// files that is in force; the files themselves may be broken by now.
 func (m *Models) Renew(all []config.Vendor) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.made, m.views = map[string]*modelrouter.Pool{}, nil // what is in use goes on with what it has
+	m.made, m.views = map[string]*modelrouter.Pool{}, nil // models in use keep what they have
 	m.take(all, nil)
 }
 
-// Prefer changes what is used where nobody chose.
+// Prefer sets what is used if nobody chose.
 func (m *Models) Prefer(provider, name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -76,17 +76,17 @@ func (m *Models) preferred() (provider, name string) {
 	return m.provider, m.model
 }
 
-// Providers lists the names that are always there before the slash.
+// Providers lists the names that can always come before the slash.
 func Providers() []string { return catalog.Names(nil) }
 
-// Default is the model when nobody chose one: the settings', else that of the first
-// vendor with a key, else the offline one.
+// Default returns the model for when nobody chose one: that of the settings, or else
+// that of the first vendor with a key, or else the offline one.
 func (m *Models) Default() string {
 	provider, name := m.preferred()
 	if name != "" {
 		return name
 	}
-	all, _ := m.Vendors() // whoever uses the name hears of it
+	all, _ := m.Vendors() // whoever uses the name gets the error
 	if provider != "" {
 		if i := slices.IndexFunc(all, func(v modelrouter.Vendor) bool { return v.Name == provider }); i >= 0 {
 			return m.defaultOf(all[i])
@@ -106,8 +106,8 @@ func (m *Models) Default() string {
 	return Offline
 }
 
-// defaultOf is the model a vendor stands for; one that runs on somebody's own machine
-// stands for what is there.
+// defaultOf returns a vendor's default model. For a vendor on somebody's
+// own machine, that is a model that is installed.
 func (m *Models) defaultOf(v modelrouter.Vendor) string {
 	p := v.Provider()
 	name := p.DefaultModel
@@ -119,7 +119,7 @@ func (m *Models) defaultOf(v modelrouter.Vendor) string {
 	return v.Name + "/" + name
 }
 
-// Name makes one full name of what somebody chose; both may be empty.
+// Name combines what somebody chose into one full name; both may be empty.
 func (m *Models) Name(provider, name string) (string, error) {
 	if provider != "" {
 		all, err := m.Vendors()
@@ -151,8 +151,8 @@ func names(all []modelrouter.Vendor) []string {
 	return out
 }
 
-// Choose finds the vendor of a name. One that is in use already is found without
-// looking around; the lists are only read for a name that does not say whose it is.
+// Choose finds the vendor of a name. It finds one that is already in use without searching,
+// and reads the lists only for a name that does not say whose it is.
 func (m *Models) Choose(name string) (modelrouter.Choice, modelrouter.Vendor, error) {
 	if first, rest, _ := strings.Cut(name, "/"); rest != "" {
 		m.mu.Lock()
@@ -178,7 +178,7 @@ func (m *Models) Choose(name string) (modelrouter.Choice, modelrouter.Vendor, er
 	return choice, all[i], nil
 }
 
-// Listed is available_models.json as it is now; what cannot be read lists nothing.
+// Listed returns the current available_models.json; an unreadable one lists nothing.
 func (m *Models) Listed() modelrouter.Available {
 	if m.home == nil {
 		return modelrouter.Available{}
@@ -190,13 +190,13 @@ func (m *Models) Listed() modelrouter.Available {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if stamp != m.listStamp {
-		m.list, _ = modelrouter.ReadAvailable(m.home.Models()) // `chorus models` speaks of it
+		m.list, _ = modelrouter.ReadAvailable(m.home.Models()) // `chorus models` reports it
 		m.listStamp = stamp
 	}
 	return m.list
 }
 
-// Resolve makes a name into a model that can be asked.
+// Resolve resolves a name to a model that can be asked.
 func (m *Models) Resolve(name string) (model.Handle, error) {
 	choice, v, err := m.Choose(name)
 	if err != nil {
@@ -209,7 +209,7 @@ func (m *Models) Resolve(name string) (model.Handle, error) {
 	return model.Handle{Model: pool, Name: choice.Model, Entry: v.Entry(choice.Model)}, nil
 }
 
-// Open gives the vendor's keys, and what is known of how they fare.
+// Open returns the vendor's pool of keys and their state.
 func (m *Models) Open(v modelrouter.Vendor) (*modelrouter.Pool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -229,7 +229,7 @@ func (m *Models) Open(v modelrouter.Vendor) (*modelrouter.Pool, error) {
 	return pool, err
 }
 
-// Price is what a model costs and the most it can put out.
+// Price returns what a model costs and its maximum output.
 func (m *Models) Price(name string) (ledger.Price, int) {
 	choice, v, err := m.Choose(name)
 	if err != nil {
@@ -239,7 +239,7 @@ func (m *Models) Price(name string) (ledger.Price, int) {
 	return e.Price, e.MaxOutput
 }
 
-// Window is how many tokens a model can read; 0: nobody knows.
+// Window returns how many tokens a model can read, or 0 if unknown.
 func (m *Models) Window(name string) int {
 	choice, v, err := m.Choose(name)
 	if err != nil {
@@ -248,7 +248,7 @@ func (m *Models) Window(name string) int {
 	return v.Entry(choice.Model).ContextWindow
 }
 
-// RunSettings are the numbers a run with this model is rendered with.
+// RunSettings returns the settings with which a run with this model is rendered.
 func RunSettings(e catalog.Entry, base chat.Settings) chat.Settings {
 	base.ContextWindow = cmp.Or(base.ContextWindow, e.ContextWindow)
 	if base.MaxTokens == 0 {

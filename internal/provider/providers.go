@@ -17,7 +17,7 @@ import (
 	"chorus/internal/modelrouter"
 )
 
-// maker makes the client of a provider for one key of a vendor.
+// maker creates the client of a provider for one key of a vendor.
 type maker func(m *Models, v modelrouter.Vendor, a modelrouter.Account) (model.Model, error)
 
 // makers has one for each provider of the catalog.
@@ -99,7 +99,7 @@ func (m *Models) openAIOptions(v modelrouter.Vendor, a modelrouter.Account) (ope
 	}
 }
 
-// fields are the vendor's extra fields as they are sent.
+// fields returns the vendor's extra fields as they are sent.
 func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 	out := map[string]json.RawMessage{}
 	for name, value := range v.Extra {
@@ -112,8 +112,8 @@ func fields(v modelrouter.Vendor) (map[string]json.RawMessage, error) {
 	return out, nil
 }
 
-// headerClient is a client that sends the vendor's headers; nil when there are none, so
-// that the provider makes its own.
+// headerClient returns a client that sends the vendor's headers, or nil if
+// there are none, so that the provider creates its own.
 func headerClient(v modelrouter.Vendor) *http.Client {
 	if len(v.Headers) == 0 {
 		return nil
@@ -121,14 +121,14 @@ func headerClient(v modelrouter.Vendor) *http.Client {
 	return &http.Client{Transport: headers{wire.Transport(), v.Headers}}
 }
 
-// headers sends some with each request.
+// headers adds headers to each request.
 type headers struct {
 	*http.Transport
 	add map[string]string
 }
 
-// RoundTrip implements http.RoundTripper. Whoever a server sends us on to does not get
-// the headers: they may be secrets.
+// RoundTrip implements http.RoundTripper. It does not send the headers to servers
+// that we are redirected to, because they may be secrets.
 func (h headers) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Response != nil {
 		return h.Transport.RoundTrip(r)

@@ -14,15 +14,15 @@ import (
 	"chorus/internal/usage"
 )
 
-// Rendering is what a request is rendered with; empty fields are the request's own.
+// Rendering says what a request is rendered with. Empty fields take the request's own values.
 type Rendering struct {
 	Mode     string
 	Provider string
 	Window   time.Duration // how old messages may be; 0: any age
 }
 
-// Render gives the body that would be sent for a participant-based request. It sends
-// nothing and reads nothing but data. left says which messages are too old to be in it.
+// Render returns the body that would be sent for a participant-based request. It sends nothing and
+// reads nothing but data. left says which messages are too old to be included.
 func Render(data []byte, o Rendering) (body []byte, left string, err error) {
 	doc, err := participants.ParseDocument(data)
 	if err != nil {
@@ -62,7 +62,7 @@ func Render(data []byte, o Rendering) (body []byte, left string, err error) {
 		r.Model = p.DefaultModel
 	}
 	entry, _ := catalog.Lookup(p.Name, r.Model)
-	// Nothing is sent, so that no key is needed.
+	// Nothing is sent, so no key is needed.
 	made, err := new(Models).provide(modelrouter.Vendor{Name: p.Name, Kind: modelrouter.Kind(p.Name)}, modelrouter.Account{})
 	if err != nil {
 		return nil, "", err
@@ -79,7 +79,8 @@ func Render(data []byte, o Rendering) (body []byte, left string, err error) {
 	return out.Bytes(), left, nil
 }
 
-// providerOf is whose a model is: the one before the slash, else the first that knows it.
+// providerOf returns the provider of a model: the one before the
+// slash, or else the first that knows the model.
 func providerOf(name string) string {
 	all := catalog.Providers()
 	if before, _, ok := strings.Cut(name, "/"); ok {

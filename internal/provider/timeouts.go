@@ -7,10 +7,10 @@ import (
 	"chorus/internal/config"
 )
 
-// Timeouts are how long a provider is waited for; zero: the provider's own default.
+// Timeouts are how long to wait for a provider; zero means the provider's own default.
 type Timeouts struct{ FirstByte, Idle time.Duration }
 
-// TimeoutsOf are those of the configuration.
+// TimeoutsOf returns the configured timeouts.
 func TimeoutsOf(bot *config.Bot) Timeouts {
 	return Timeouts{Milliseconds(bot.FirstByteMS), Milliseconds(bot.IdleMS)}
 }
@@ -18,7 +18,7 @@ func TimeoutsOf(bot *config.Bot) Timeouts {
 // slack lets a provider report that its model is silent before the engine does.
 const slack = time.Minute
 
-// BoundsOf is how long runs wait for what is outside of them; zero: the default.
+// BoundsOf returns how long runs wait for things outside them; zero means the default.
 func BoundsOf(bot *config.Bot) deadline.Bounds {
 	t := TimeoutsOf(bot)
 	b := deadline.Bounds{Tool: Milliseconds(bot.ToolMS), Setup: Milliseconds(bot.SetupMS)}
@@ -28,5 +28,5 @@ func BoundsOf(bot *config.Bot) deadline.Bounds {
 	return b
 }
 
-// Milliseconds is a number of the configuration as a duration.
+// Milliseconds converts a configured number to a duration.
 func Milliseconds(n int) time.Duration { return time.Duration(n) * time.Millisecond }

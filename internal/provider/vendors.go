@@ -14,8 +14,8 @@ import (
 	"chorus/internal/modelrouter"
 )
 
-// For is the same for a bot whose files declare these vendors: a bot of its own keys
-// uses them, and nobody else does. Bots that declare the same share how their keys fare.
+// For returns models for a bot whose files declare these vendors: a bot with its own keys uses them, and
+// nobody else does. Bots that declare the same vendors share the state of their keys.
 func (m *Models) For(all []config.Vendor) (*Models, error) {
 	key := fingerprint(all)
 	m.mu.Lock()
@@ -41,23 +41,23 @@ func (m *Models) For(all []config.Vendor) (*Models, error) {
 	return view, nil
 }
 
-// fingerprint tells whether two lists of vendors are the same, values and all. It is
-// a hash, since it holds their secrets.
+// fingerprint identifies a list of vendors including all values. It
+// is a hash, because the list contains secrets.
 func fingerprint(all []config.Vendor) string {
 	h := sha256.New()
 	enc := json.NewEncoder(h)
 	for _, v := range all {
-		// Plain maps: the config's own hide what they hold.
+		// Plain maps, because the config's own types hide their contents.
 		err := enc.Encode([]any{v.Name, map[string]string(v.Config), v.Provides, map[string]string(v.Headers), v.Extra})
 		if err != nil {
-			fmt.Fprint(h, err) // an extra field that no body can hold; declared says so
+			fmt.Fprint(h, err) // an extra field that cannot be encoded; declared reports it
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Vendors are all there are, in the order in which their rules are asked. The files are
-// read when this is asked first; an error is about them.
+// Vendors returns all vendors, in the order in which their rules are asked.
+// The first call reads the files; an error is about them.
 func (m *Models) Vendors() ([]modelrouter.Vendor, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -65,7 +65,7 @@ func (m *Models) Vendors() ([]modelrouter.Vendor, error) {
 	return modelrouter.Merge(m.declared, modelrouter.BuiltIn(m.Env)), m.broken
 }
 
-// readFiles takes the vendors that the home's shared.yaml declares for everybody, once.
+// readFiles reads the vendors that the home's shared.yaml declares for everybody, once.
 func (m *Models) readFiles() {
 	if m.read {
 		return
@@ -86,7 +86,7 @@ func (m *Models) shared() ([]config.Vendor, error) {
 	}
 	dir := config.Folder("", m.home.Dir(), m.Env)
 	if _, err := os.Stat(filepath.Join(dir, "shared.yaml")); err != nil {
-		return nil, nil // without a file there is nothing to read, and most have none
+		return nil, nil // most homes have no file, so there is nothing to read
 	}
 	bot, problems := config.Load(config.Options{Dir: dir, Env: m.Env}, config.Ask{})
 	if err := problems.Err(); err != nil {
@@ -95,7 +95,7 @@ func (m *Models) shared() ([]config.Vendor, error) {
 	return bot.Vendors, nil
 }
 
-// declared makes what the files say into vendors. The kind may stand in the config.
+// declared converts what the files say to vendors. The kind may be in the config.
 func declared(all []config.Vendor) ([]modelrouter.Vendor, error) {
 	var out []modelrouter.Vendor
 	for _, c := range all {

@@ -1,6 +1,6 @@
-// Package trust remembers which programs of a repository a person allowed to run. A yes is
-// for the list of servers as it was shown and for the files of the workspace that the list
-// names: when one of them changes, nothing of it is started until somebody looks again.
+// Package trust remembers which programs of a repository a person allowed to run. An approval covers
+// the list of servers as it was shown and the workspace files that the list names: when one of them
+// changes, nothing of it is started until somebody reviews it again.
 package trust
 
 import (
@@ -22,10 +22,10 @@ import (
 )
 
 const (
-	// Absent is the digest of a file that is not there. A script that appears where a
-	// command names one, or a module that takes precedence over an installed one, is a change.
+	// Absent is the digest of a missing file. A script that appears where a command names one, or
+	// a module that takes precedence over an installed one, is a change.
 	Absent = "absent"
-	// largestFile is more than any script or bundled program has; reading it takes a moment.
+	// largestFile is larger than any script or bundled program; reading it takes a moment.
 	largestFile = 64 << 20
 	// mostModules of one package are bound one by one.
 	mostModules = 200
@@ -33,21 +33,21 @@ const (
 	mostFiles = 2000
 )
 
-// Binding is what a yes covers beside the list of servers itself.
+// Binding is what an approval covers besides the list of servers itself.
 type Binding struct {
-	Files   map[string]string // digests by path: relative to the workspace where it lies there
-	Unbound []string          // what is named and not covered, and why; for people
+	Files   map[string]string // digests by path, relative to the workspace if it is there
+	Unbound []string          // what is named but not covered, and why; for people
 }
 
 // Command is how a server is started.
 type Command struct {
-	Program string   // the file behind Words[0]; "" where none was found
+	Program string   // the file behind Words[0]; "" if none was found
 	Words   []string // the command and its arguments
 	Env     map[string]string
 	Dir     string // where it runs; relative to the workspace
 }
 
-// Bind finds the files of the workspace that the commands name.
+// Bind finds the workspace files that the commands name.
 func Bind(workspace string, commands []Command) Binding {
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
@@ -65,7 +65,7 @@ func Bind(workspace string, commands []Command) Binding {
 type binder struct {
 	given, workspace string
 	out              Binding
-	bases            []string // directories that names of the server may be relative to
+	bases            []string // directories that the server's names may be relative to
 }
 
 func (b *binder) command(c Command) {
@@ -81,7 +81,7 @@ func (b *binder) command(c Command) {
 		b.word(words[0], true)
 	}
 	for i, word := range words[1:] {
-		if dir, ok := b.directory(word); ok && words[i] != "-m" { // a module's name is no place
+		if dir, ok := b.directory(word); ok && words[i] != "-m" { // a module's name is not a place
 			b.bases = append(b.bases, dir)
 		}
 	}
@@ -96,7 +96,7 @@ func (b *binder) command(c Command) {
 	b.runner(words)
 }
 
-// readsToo are files that programs read from where they run, and that decide what they start.
+// readsToo are files that programs read from their working directory and that decide what they start.
 var readsToo = map[string][]string{
 	"npm": {"package.json", ".npmrc"}, "npx": {".npmrc"}, "pnpm": {"package.json", ".npmrc", ".pnpmfile.cjs", "pnpm-workspace.yaml"},
 	"yarn": {"package.json", ".yarnrc", ".yarnrc.yml", ".pnp.cjs"}, "bun": {"package.json", "bunfig.toml"}, "bunx": {"bunfig.toml"},
@@ -109,7 +109,7 @@ var readsToo = map[string][]string{
 // scriptRunners are packages that run a script by its name.
 var scriptRunners = []string{"tsx", "ts-node", "vite-node", "nodemon", "node"}
 
-// runner knows what programs read without being told.
+// runner binds what programs read without being told.
 func (b *binder) runner(words []string) {
 	name := filepath.Base(words[0])
 	args := words[1:]
@@ -137,7 +137,8 @@ func (b *binder) runner(words []string) {
 	}
 }
 
-// scriptModules binds what words and values of options mean as modules of JavaScript, whose endings may be left out.
+// scriptModules binds arguments and option values that name
+// JavaScript modules, whose extensions may be omitted.
 func (b *binder) scriptModules(args []string) {
 	for _, word := range args {
 		if strings.HasPrefix(word, "-") {
@@ -156,7 +157,7 @@ func (b *binder) scriptModules(args []string) {
 	}
 }
 
-// pythonText binds what code in an argument imports, and what runs of a folder.
+// pythonText binds what code in an argument imports, and what Python runs of a folder.
 func (b *binder) pythonText(args []string) {
 	for i, word := range args {
 		switch {
@@ -198,7 +199,7 @@ func (b *binder) module(args []string) {
 	}
 }
 
-// modules binds the files of a package one by one, where they are not too many.
+// modules binds the files of a package one by one, unless there are too many.
 func (b *binder) modules(path string) {
 	for _, base := range b.bases {
 		var files []string
@@ -222,7 +223,7 @@ func (b *binder) modules(path string) {
 	}
 }
 
-// packageScripts binds the files that the scripts of package.json that run name.
+// packageScripts binds the files that are named by the package.json scripts that run.
 func (b *binder) packageScripts(args []string) {
 	var names []string
 	for _, word := range args {
@@ -244,10 +245,10 @@ func (b *binder) packageScripts(args []string) {
 	}
 }
 
-// between is where a file's name can end inside of a word that is more than one.
+// between is where a file name can end inside a word that contains more than one.
 var between = pattern.Lazy("[\\s;&|<>()'\"`$={},:@]+")
 
-// word binds a word of the command line that is a file, and the files that are named in it.
+// word binds a word of the command line that is a file, and the files named in it.
 func (b *binder) word(word string, missing bool) {
 	if word == "" {
 		return
@@ -263,10 +264,11 @@ func (b *binder) word(word string, missing bool) {
 	}
 }
 
-// mostLetters of a bundle of options are looked behind, the dash among them.
+// mostLetters is how many leading characters of a bundle of options,
+// including the dash, a file name may follow.
 const mostLetters = 6
 
-// attached binds a file that stands in one word with its option: -r./x.js, -fx.mk.
+// attached binds a file in one word with its option: -r./x.js, -fx.mk.
 func (b *binder) attached(word string) {
 	for i := 2; i < min(len(word), mostLetters) && word[0] == '-'; i++ {
 		for _, base := range b.bases {
@@ -281,10 +283,11 @@ func (b *binder) attached(word string) {
 	}
 }
 
-// scripts are endings of files that interpreters run.
+// scripts are extensions of files that interpreters run.
 var scripts = []string{".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".sh", ".bash", ".rb", ".pl", ".php", ".lua", ".jar", ".wasm", ".ps1"}
 
-// data are endings of files that servers write to: bound, they would be asked for after each run.
+// data are extensions of files that servers write to: if they were
+// bound, each run would require a new approval.
 var data = []string{".db", ".sqlite", ".sqlite3", ".duckdb", ".log", ".jsonl", ".csv", ".parquet", ".pid", ".sock"}
 
 // named binds a name in every directory that it may be relative to.
@@ -301,7 +304,7 @@ func (b *binder) named(name string, missing bool) {
 	}
 }
 
-// directory is the one of the workspace that a word names.
+// directory returns the directory of the workspace that a word names.
 func (b *binder) directory(word string) (string, bool) {
 	_, value, _ := strings.Cut(word, "=")
 	for _, name := range []string{word, value} {
@@ -318,7 +321,7 @@ func (b *binder) directory(word string) (string, bool) {
 	return "", false
 }
 
-// file binds one path, if it is of the workspace.
+// file binds one path, if it belongs to the workspace.
 func (b *binder) file(path string, missing bool) {
 	path = filepath.Clean(path)
 	real, err := filepath.EvalSymlinks(path)
@@ -360,7 +363,7 @@ func (b *binder) file(path string, missing bool) {
 		defer b.loads(path, real)
 	}
 	if real != path {
-		sum += " by way of " + b.name(real) // what it loads comes from beside the file itself
+		sum += " by way of " + b.name(real) // what it loads comes from next to the file itself
 	}
 	b.out.Files[name] = sum
 }
@@ -373,7 +376,7 @@ func within(path, root string) bool {
 	return path == root || strings.HasPrefix(path, strings.TrimSuffix(root, "/")+"/")
 }
 
-// name is a path as people see it.
+// name returns a path as people see it.
 func (b *binder) name(path string) string {
 	for _, root := range []string{b.workspace, b.given} {
 		if rel, err := filepath.Rel(root, path); err == nil && filepath.IsLocal(rel) {
@@ -387,7 +390,7 @@ func (b *binder) unbound(format string, args ...any) {
 	b.out.Unbound = append(b.out.Unbound, fmt.Sprintf(format, args...))
 }
 
-// Digest is how a text is known.
+// Digest returns the digest that identifies a text.
 func Digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

@@ -10,15 +10,15 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// What a script loads from beside itself runs with it. It is found by reading its text: what
-// is put together while it runs is not.
+// What a script loads from next to itself runs with it. It is found by reading the
+// script's text; names that are built at run time are not found.
 var (
 	pythonImport = pattern.Lazy(`(?m)^[ \t]*(?:from[ \t]+(\.*[\w.]*)[ \t]+import[ \t]+\(?([\w, \t]+)|import[ \t]+([\w., \t]+))`)
 	scriptImport = pattern.Lazy("(?:from|import|require)\\s*\\(?\\s*[\"'`](\\.{1,2}/[^\"'`\\s]+)[\"'`]")
 	shellSource  = pattern.Lazy(`[\w./-]*/[\w.-]+|[\w-]+\.(?:sh|bash|py|js|mjs|cjs|rb|pl)\b`)
 )
 
-// largestScript is one that is read for what it loads.
+// largestScript is the largest script that is read for what it loads.
 const largestScript = 1 << 20
 
 // loads binds what the script at real loads; path is how it was named.
@@ -32,7 +32,7 @@ func (b *binder) loads(path, real string) {
 		return
 	}
 	text := string(data)
-	dir := filepath.Dir(real) // interpreters look beside the file itself, not beside a link to it
+	dir := filepath.Dir(real) // interpreters look next to the file itself, not next to a link to it
 	kind := filepath.Ext(path)
 	if first, _, _ := strings.Cut(text, "\n"); strings.HasPrefix(first, "#!") {
 		switch {
@@ -69,14 +69,14 @@ func (b *binder) loads(path, real string) {
 	}
 }
 
-// runnable tells what a shell script starts from what it writes.
+// runnable distinguishes what a shell script starts from what it writes.
 func runnable(file string) bool {
 	info, err := os.Stat(file)
 	return err == nil && info.Mode().IsRegular() && (info.Mode()&0o111 != 0 || slices.Contains(scripts, filepath.Ext(file)))
 }
 
-// pythonImports binds modules beside a script, and that there is none of the name of an
-// installed one: it would take precedence.
+// pythonImports binds modules next to a script. It also binds the absence of files with
+// the names of installed modules, which would take precedence.
 func (b *binder) pythonImports(dir, text string) {
 	for _, found := range pythonImport().FindAllStringSubmatch(text, -1) {
 		from, names, plain := found[1], found[2], found[3]

@@ -19,18 +19,19 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Record is what was trusted once: a repository's list of servers, a skill, or what a server says of its tools.
+// Record is what was once trusted: a repository's list of servers, a
+// skill, or what a server says about its tools.
 type Record struct {
 	Digest string            `json:"digest"` // of the list of servers, or of a skill's folder
 	Files  map[string]string `json:"files,omitempty"`
-	// Pending is what was seen since and differs; nobody has looked at it yet.
+	// Pending is what was seen since and differs; nobody has reviewed it yet.
 	Pending map[string]string `json:"pending,omitempty"`
-	Off     bool              `json:"off,omitempty"` // somebody switched it off
+	Off     bool              `json:"off,omitempty"` // somebody disabled it
 	By      string            `json:"by,omitempty"`
 	At      time.Time         `json:"at,omitzero"`
 }
 
-// UnmarshalJSON also reads what earlier versions wrote: the digest alone. They bound no files.
+// UnmarshalJSON also reads what earlier versions wrote: only the digest, because they bound no files.
 func (r *Record) UnmarshalJSON(data []byte) error {
 	if bytes.HasPrefix(data, []byte(`"`)) {
 		return json.Unmarshal(data, &r.Digest)
@@ -39,31 +40,31 @@ func (r *Record) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*plain)(r))
 }
 
-// Covers reports whether the yes is for the list and the files as they are now.
+// Covers reports whether the approval covers the list and the files as they are now.
 func (r Record) Covers(digest string, files map[string]string) bool {
 	return r.Digest != "" && r.Digest == digest && maps.Equal(r.Files, files)
 }
 
-// Store keeps records by the path of the list, and small texts as they were when they were
-// trusted, so that a change can be shown.
+// Store stores records by the path of the list, and small texts as they were
+// when they were trusted, so that a change can be shown.
 type Store struct {
 	File  string // the records
-	Texts string // a directory: one file a text, named by its digest
+	Texts string // a directory with one file per text, named by its digest
 	// Diff shows the change of a text to people.
 	Diff func(name, old, content string) string
-	// Change changes the file of records where it is a copy of something that others have, too; nil: it is nobody else's. change may
-	// be called more than once.
+	// Change changes the file of records if it is a copy of something shared with others;
+	// nil: it is not shared. change may be called more than once.
 	Change func(change func(text []byte) ([]byte, error)) error
 }
 
-// keptText is a text that a person would still read a change of.
+// keptText is the largest text of which a person would still read a change.
 const keptText = 64 << 10
 
-// Get is the record of a list; the zero Record trusts nothing, which is also what a broken
-// file of records does.
+// Get returns the record of a list. The zero Record, which trusts nothing,
+// is also returned if the file of records is broken.
 func (s Store) Get(list string) Record { return s.All()[list] }
 
-// All is every record by its key; none where the file is broken.
+// All returns every record by its key, or none if the file is broken.
 func (s Store) All() map[string]Record {
 	known, err := s.read()
 	if err != nil {
@@ -90,7 +91,8 @@ const (
 	lockWait = 10 * time.Millisecond
 )
 
-// Update changes the records; nobody else changes them meanwhile. change may be called more than once. A broken file is kept beside the new one.
+// Update changes the records while nobody else can. change may be called more
+// than once. A broken file is kept next to the new one.
 func (s Store) Update(change func(records map[string]Record) error) error {
 	var known map[string]Record
 	update := func(text []byte) ([]byte, error) {
@@ -117,7 +119,7 @@ func (s Store) Update(change func(records map[string]Record) error) error {
 	return s.prune(known)
 }
 
-// changeFile changes the file; no other process changes it meanwhile.
+// changeFile changes the file while no other process can.
 func (s Store) changeFile(change func(text []byte) ([]byte, error)) error {
 	var lock *lockfile.Lock
 	for late := time.Now().Add(lockTime); ; time.Sleep(lockWait) {
@@ -141,7 +143,7 @@ func (s Store) changeFile(change func(text []byte) ([]byte, error)) error {
 	return datadir.WriteFile(s.File, data, 0o600)
 }
 
-// Put remembers a record, and the texts of the list and of its files.
+// Put stores a record, and the texts of the list and of its files.
 func (s Store) Put(list, workspace string, r Record) error {
 	texts := map[string]string{list: r.Digest}
 	for name, sum := range r.Files {
@@ -153,8 +155,9 @@ func (s Store) Put(list, workspace string, r Record) error {
 	})
 }
 
-// KeepFiles keeps what files hold, by path with their digests, so that a later change can be shown. Those that are too long,
-// no text or no longer what the digest says are left out. It is to be called in Update, by whoever refers to them there.
+// KeepFiles stores the contents of files, by path with their digests, so that a later change
+// can be shown. It skips files that are too long, that are not text, or whose digest no longer
+// matches. Whoever refers to them must call it inside Update.
 func (s Store) KeepFiles(sums map[string]string) error {
 	for path, sum := range sums {
 		data, err := plainfile.Read(path, keptText)
@@ -168,7 +171,7 @@ func (s Store) KeepFiles(sums map[string]string) error {
 	return nil
 }
 
-// KeepText keeps a text, in Update.
+// KeepText stores a text. It must be called inside Update.
 func (s Store) KeepText(text string) error {
 	if err := os.MkdirAll(s.Texts, 0o700); err != nil {
 		return err
@@ -176,7 +179,7 @@ func (s Store) KeepText(text string) error {
 	return datadir.WriteFile(filepath.Join(s.Texts, Digest([]byte(text))), []byte(text), 0o600)
 }
 
-// Text is a text that was kept.
+// Text returns a stored text.
 func (s Store) Text(sum string) (string, bool) {
 	data, err := os.ReadFile(filepath.Join(s.Texts, plainDigest(sum)))
 	return string(data), err == nil
@@ -208,11 +211,11 @@ func (s Store) prune(known map[string]Record) error {
 	return err
 }
 
-// Change is how something differs from what was trusted.
+// Change says how something differs from what was trusted.
 type Change struct {
 	Path string `json:"path"`
 	How  string `json:"how"`            // "is new", "is gone", "changed", "leads elsewhere"
-	Diff string `json:"diff,omitempty"` // unified; "" where the old text was not kept
+	Diff string `json:"diff,omitempty"` // unified; "" if the old text was not kept
 }
 
 // Changes compares the list and its files with a record.
@@ -239,7 +242,7 @@ func (s Store) Changes(list, workspace string, old, now Record) []Change {
 		c := Change{Path: name, How: "changed"}
 		switch {
 		case was == "" && is == Absent, was == Absent && is == "":
-			continue // named no longer, or newly, and not there
+			continue // no longer named, or newly named, and missing
 		case was == "" || was == Absent:
 			c.How = "is new"
 		case is == "" || is == Absent:
@@ -271,7 +274,7 @@ func (s Store) diff(name, path, old string) string {
 
 func readable(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }
 
-// plainDigest is a digest without how its file was reached.
+// plainDigest returns a digest without how its file was reached.
 func plainDigest(sum string) string {
 	plain, _, _ := strings.Cut(sum, " ")
 	return plain
