@@ -14,13 +14,13 @@ import (
 	"chorus/internal/store"
 )
 
-// agentStore is the one that all share: it lets one change happen at a time.
+// agentStore is shared by all: it lets only one change happen at a time.
 type agentStore struct {
 	once sync.Once
 	*agents.Store
 }
 
-// Agents keeps the agents of this home.
+// Agents returns the store of this home's agents.
 func (s *Settings) Agents() *agents.Store {
 	s.agentStore.once.Do(func() { s.agentStore.Store = s.openAgents() })
 	return s.agentStore.Store
@@ -59,7 +59,7 @@ func (s *Settings) builtIn() map[string]func() agents.Agent {
 	return out
 }
 
-// profileOfBuiltIn reports whether an agent that is built in brings a profile of that name.
+// profileOfBuiltIn reports whether a built-in agent brings a profile of that name.
 func profileOfBuiltIn(home *datadir.Home, name string) bool {
 	for _, agent := range builtin.Names() {
 		_, values, _ := builtin.Define(home, agent)
@@ -70,7 +70,7 @@ func profileOfBuiltIn(home *datadir.Home, name string) bool {
 	return false
 }
 
-// otherSetting reads a key of the configuration that may stand in agent.json.
+// otherSetting parses a configuration key that may appear in agent.json.
 func otherSetting(key, value string) (string, json.RawMessage, error) {
 	typed, err := config.AgentFile.Read(key, value)
 	if err != nil {
@@ -80,7 +80,7 @@ func otherSetting(key, value string) (string, json.RawMessage, error) {
 	return agentPath(typed.Path), raw, err
 }
 
-// agentPath is how agent.json calls a key: a few have their names of old there.
+// agentPath returns agent.json's name for a key: a few have older names there.
 func agentPath(path string) string {
 	if path == "continuationModel" {
 		return "model"
@@ -88,7 +88,7 @@ func agentPath(path string) string {
 	return path
 }
 
-// CanonicalKey is a setting of an agent under the one name that it is judged by.
+// CanonicalKey returns an agent's setting under the one name by which it is judged.
 func CanonicalKey(key string) string {
 	if k, err := config.AgentFile.Key(key); err == nil {
 		return agentPath(k.Path)
@@ -96,7 +96,7 @@ func CanonicalKey(key string) string {
 	return key
 }
 
-// agentRows is the store as the list of agents sees it: the row holds the whole agent.json.
+// agentRows is the database as the list of agents sees it: the row holds the whole agent.json.
 type agentRows struct{ db *store.DB }
 
 func (r agentRows) PutAgent(ctx context.Context, a agents.Agent) error {

@@ -15,10 +15,11 @@ import (
 	"chorus/internal/config"
 )
 
-// blobParameters are those that an s3:// URL may have.
+// blobParameters are the parameters that an s3:// URL may have.
 var blobParameters = []string{"endpoint", "pathStyle", "profile", "region"}
 
-// BlobsOf is where large blobs are kept outside of the database and the home; nil: nowhere. Nothing is asked yet.
+// BlobsOf returns where large blobs are stored outside the database and the
+// home, or nil if nowhere. It makes no request yet.
 func BlobsOf(bot *config.Bot) (blobstorage.Storage, error) {
 	text := strings.TrimSpace(bot.BlobURL)
 	if text == "" {
@@ -44,7 +45,7 @@ func bucketOf(u *url.URL, bot *config.Bot) (blobstorage.Storage, error) {
 	if u.User != nil {
 		return nil, errors.New("blobUrl must not have keys in it: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or blobAccessKey and blobSecretKey")
 	}
-	// As Amazon has it; other servers are as strict.
+	// Amazon's rule; other servers are as strict.
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(u.Host) {
 		return nil, fmt.Errorf("blobUrl: %q is no name of a bucket: it is written s3://BUCKET/PREFIX, in small letters, digits, dots and dashes", u.Host)
 	}
@@ -56,7 +57,8 @@ func bucketOf(u *url.URL, bot *config.Bot) (blobstorage.Storage, error) {
 	}
 	o := s3.Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: query.Get("endpoint"), Region: query.Get("region"), Profile: query.Get("profile"),
 		AccessKey: string(bot.BlobAccessKey), SecretKey: string(bot.BlobSecretKey)}
-	// Servers that are not Amazon's rarely have a name for each bucket, and a dot in one does not go with certificates.
+	// Servers other than Amazon's rarely have a name for each bucket, and a dot
+	// in a bucket's name does not work with certificates.
 	o.PathStyle = o.Endpoint != "" || strings.Contains(o.Bucket, ".")
 	if style := query.Get("pathStyle"); style != "" {
 		var err error

@@ -9,8 +9,8 @@ import (
 	"chorus/internal/config"
 )
 
-// StateDir is where things are kept that must not lie beside the database; "" when nobody
-// knows whose home this is.
+// StateDir returns where things are kept that must not be next to the
+// database, or "" if nobody knows whose home this is.
 func StateDir(env func(string) string) string {
 	if dir := env("XDG_STATE_HOME"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "chorus")
@@ -21,7 +21,7 @@ func StateDir(env func(string) string) string {
 	return ""
 }
 
-// Checkpoints is who keeps the head of this home's audit log elsewhere.
+// Checkpoints returns the keeper that stores the head of this home's audit log elsewhere.
 func (s *Settings) Checkpoints(bot *config.Bot) checkpoint.Keeper {
 	name := Place(s.Home.Dir())
 	k := checkpoint.Keeper{Home: name, File: s.path(bot.CheckpointFile), Key: s.path(bot.CheckpointKey), URL: string(bot.CheckpointURL), Git: s.path(bot.CheckpointGit)}
@@ -35,7 +35,7 @@ func (s *Settings) Checkpoints(bot *config.Bot) checkpoint.Keeper {
 	return k
 }
 
-// path is a path of the configuration: ~ is the user's home, and others are relative to ours.
+// path resolves a configured path: ~ is the user's home, and relative paths are relative to ours.
 func (s *Settings) path(text string) string {
 	if rest, ok := strings.CutPrefix(text, "~/"); ok {
 		return filepath.Join(s.Env("HOME"), rest)

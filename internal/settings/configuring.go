@@ -17,8 +17,8 @@ import (
 	"chorus/internal/datadir"
 )
 
-// ConfigOptions says where the layered configuration of a home is, without opening the
-// home: folder is what --config says, homeDir what --home says.
+// ConfigOptions returns where the layered configuration of a home is, without opening the
+// home. folder is the value of --config, homeDir that of --home.
 func ConfigOptions(env func(string) string, homeDir, folder string) (config.Options, error) {
 	dir, err := HomeFolder(env, homeDir)
 	if err != nil {
@@ -27,6 +27,7 @@ func ConfigOptions(env func(string) string, homeDir, folder string) (config.Opti
 	return config.Options{Dir: config.Folder(folder, dir, env), Settings: filepath.Join(dir, "settings.json"), Env: env}, nil
 }
 
+// HomeFolder returns the home folder: homeDir if given, or else the one that the environment names.
 func HomeFolder(env func(string) string, homeDir string) (string, error) {
 	if homeDir == "" {
 		return datadir.Find(env)
@@ -34,8 +35,8 @@ func HomeFolder(env func(string) string, homeDir string) (string, error) {
 	return filepath.Abs(homeDir)
 }
 
-// AgentValues are the values of the agent's agent.json that are keys of the
-// configuration, and the file's path. Nothing is there for an agent that was never made.
+// AgentValues returns the configuration keys in the agent's agent.json, and the
+// file's path. There are none for an agent that was never created.
 func AgentValues(homeDir, name string) (map[string]any, string, error) {
 	if name == "" || !filepath.IsLocal(name) || filepath.Base(name) != name {
 		return nil, "", nil
@@ -70,8 +71,8 @@ func AgentValues(homeDir, name string) (map[string]any, string, error) {
 	return out, path, nil
 }
 
-// ConfigAsk fills in what a home knows about a bot: its agent.json, and what was said to
-// `/settings` in the guild.
+// ConfigAsk fills in what a home knows about a bot: its agent.json,
+// and what `/settings` stored for the guild.
 func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask, error) {
 	dir, err := HomeFolder(env, homeDir)
 	if err != nil {
@@ -86,8 +87,8 @@ func ConfigAsk(env func(string) string, homeDir, bot, guild string) (config.Ask,
 	return ask, err
 }
 
-// CheckConfig reads the files and merges them for every bot in every guild there is a
-// file for. Each problem is told once, and one that only follows from another is not.
+// CheckConfig reads the files and merges them for every bot in every guild that has a file. It
+// reports each problem once, and omits those that only follow from another.
 func CheckConfig(o config.Options, env func(string) string, homeDir string) (*config.Files, config.Problems, error) {
 	files, problems := config.ReadFiles(o)
 	wrong := problems.Errors()
@@ -110,7 +111,7 @@ func CheckConfig(o config.Options, env func(string) string, homeDir string) (*co
 	return files, problems, nil
 }
 
-// follows reports whether something at or below the problem's key is wrong already.
+// follows reports whether something at or below the problem's key is already wrong.
 func follows(p config.Problem, wrong config.Problems) bool {
 	return p.Key != "" && slices.ContainsFunc(wrong, func(w config.Problem) bool {
 		return w.Key == p.Key || strings.HasPrefix(w.Key, p.Key+".")
@@ -127,7 +128,7 @@ func ImportChapter2(env func(string) string, homeDir, folder, from string, o con
 	return config.ImportChapter2(cmp.Or(from, "."), o)
 }
 
-// ImportChapter3 takes over the configuration of a Chapter3 installation.
+// ImportChapter3 imports the configuration of a Chapter3 installation.
 func ImportChapter3(env func(string) string, homeDir, folder, from string, o config.ImportOptions) ([]config.Taken, error) {
 	to, err := ConfigOptions(env, homeDir, folder)
 	if err != nil {

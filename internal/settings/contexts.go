@@ -9,14 +9,14 @@ import (
 	"chorus/internal/store"
 )
 
-// Saved contexts are files of the machine that saved them, for people; the text is in the database, too, so that every machine
-// can restore them.
+// Saved contexts are files for people on the machine that saved them. Their text is
+// also in the database, so that every machine can restore them.
 
 const contextPrefix = "contexts/"
 
 func contextName(id string) string { return contextPrefix + id + ".json" }
 
-// KeepContext keeps the text of a saved context for all machines.
+// KeepContext stores the text of a saved context for all machines.
 func (s *Settings) KeepContext(ctx context.Context, id string, text []byte) error {
 	if s.Documents == nil {
 		return nil
@@ -24,7 +24,7 @@ func (s *Settings) KeepContext(ctx context.Context, id string, text []byte) erro
 	return s.Documents.Keep(ctx, contextName(id), text)
 }
 
-// ReadContext reads a saved context, from its file or, where that is another machine's, from the database.
+// ReadContext reads a saved context from its file, or from the database if the file is on another machine.
 func (s *Settings) ReadContext(ctx context.Context, c store.SavedContext) ([]byte, error) {
 	data, missing := os.ReadFile(c.File)
 	if missing == nil || s.Documents == nil {
@@ -40,7 +40,7 @@ func (s *Settings) ReadContext(ctx context.Context, c store.SavedContext) ([]byt
 	return text, nil
 }
 
-// ForgetContext takes the text of a saved context out of the database.
+// ForgetContext removes the text of a saved context from the database.
 func (s *Settings) ForgetContext(ctx context.Context, id string) error {
 	if s.Documents == nil {
 		return nil
@@ -51,7 +51,7 @@ func (s *Settings) ForgetContext(ctx context.Context, id string) error {
 // everyContext is more than anybody saves.
 const everyContext = 1 << 30
 
-// TakeOverContexts keeps the texts of contexts that earlier versions saved here as files alone.
+// TakeOverContexts stores the texts of contexts that earlier versions saved here only as files.
 func (s *Settings) TakeOverContexts(ctx context.Context) error {
 	rows, err := s.DB.SavedContexts(ctx, store.ContextFilter{Limit: everyContext})
 	if err != nil || len(rows) == 0 {
@@ -71,7 +71,7 @@ func (s *Settings) TakeOverContexts(ctx context.Context) error {
 		}
 		text, err := os.ReadFile(c.File)
 		if err != nil {
-			continue // it is another machine's
+			continue // it belongs to another machine
 		}
 		if err := s.KeepContext(ctx, c.ID, text); err != nil {
 			return fmt.Errorf("take over the saved context %s: %w", c.ID, err)

@@ -14,15 +14,15 @@ import (
 	"chorus/internal/store"
 )
 
-// Database is where the journal is kept: a file, or a database on a PostgreSQL server.
+// Database is where the journal is stored: a file, or a database on a PostgreSQL server.
 type Database struct {
 	Path string        // of the file; "" with a server
-	URL  config.Secret // of the server's; "" with a file
-	// Blobs is where large blobs are, outside of the database and the home; nil: nowhere.
+	URL  config.Secret // of the server's database; "" with a file
+	// Blobs is where large blobs are stored outside the database and the home; nil: nowhere.
 	Blobs blobstorage.Storage
 }
 
-// String is the file, or the server's URL without its password.
+// String returns the file, or the server's URL without its password.
 func (d Database) String() string {
 	if d.URL != "" {
 		return database.RedactURL(string(d.URL))
@@ -33,7 +33,7 @@ func (d Database) String() string {
 // OnServer reports whether the database is on a server.
 func (d Database) OnServer() bool { return d.URL != "" }
 
-// Options are those with which it is opened.
+// Options returns the options with which it is opened.
 func (d Database) Options(h *datadir.Home) store.Options {
 	if d.OnServer() {
 		return store.Options{URL: string(d.URL), Blobs: d.Blobs}
@@ -41,15 +41,16 @@ func (d Database) Options(h *datadir.Home) store.Options {
 	return store.Options{Path: d.Path, BlobDir: h.Blobs(), Blobs: d.Blobs}
 }
 
-// DatabaseIn is where a home's journal is kept, for those who do not open it.
+// DatabaseIn returns where a home's journal is stored, for callers that do not open it.
 func DatabaseIn(env func(string) string, dir string) (Database, error) {
 	return Elsewhere{}.In(env, dir)
 }
 
-// Elsewhere says what is moved, or where to, other than the configuration of a home says; "": as it says.
+// Elsewhere says from or to where data is moved, other than what the
+// configuration of a home says; "" means as configured.
 type Elsewhere struct{ DatabaseURL, BlobURL string }
 
-// In is where the journal of a home would be kept then.
+// In returns where the journal of a home would then be stored.
 func (e Elsewhere) In(env func(string) string, dir string) (Database, error) {
 	h, err := datadir.Open(dir)
 	if err != nil {
@@ -69,9 +70,9 @@ func (e Elsewhere) In(env func(string) string, dir string) (Database, error) {
 	return DatabaseOf(h, &bot)
 }
 
-// DatabaseOf is where the journal is kept: in the home, or where databaseUrl
-// says. What this build cannot do is refused instead of being passed over: whoever names a
-// server must not find out later that nothing was ever written there.
+// DatabaseOf returns where the journal is stored: in the home, or where databaseUrl says. What
+// this build does not support is an error instead of being ignored: whoever names a server
+// must not find out later that nothing was ever written there.
 func DatabaseOf(h *datadir.Home, bot *config.Bot) (Database, error) {
 	if bot == nil {
 		return Database{Path: h.DB()}, nil

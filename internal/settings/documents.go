@@ -17,23 +17,25 @@ import (
 const (
 	settingsName = "settings.json"
 	trustedName  = "trusted.json"
-	// KeyName is the document of the key that signs cookies and sign-in links. It is a secret: nothing lists or shows it.
+	// KeyName is the document of the key that signs cookies and sign-in
+	// links. It is a secret: nothing lists or shows it.
 	KeyName = "door.key"
 )
 
-// changeTime bounds a change for which nobody waits elsewhere.
+// changeTime limits a change that nobody else waits for.
 const changeTime = 20 * time.Second
 
-// configPatterns are the files of the configuration, without those that hold a secret alone.
+// configPatterns match the files of the configuration, except those that contain only a secret.
 var configPatterns = []string{
 	"config/*.yaml", "config/*.yml", "config/*.md", "config/*.txt",
 	"config/guilds/*.yaml", "config/guilds/*.md", "config/guilds/*.txt", "config/bots/*.yaml", "config/bots/*.md", "config/bots/*.txt",
 }
 
-// OpenDocuments makes the files of the configuration equal to the documents of a store, and reports whether that changed one. shared says
-// that there may be other homes on the database: then they share secrets, if they have a key for them.
+// OpenDocuments makes the configuration files equal to the documents of a store, and
+// reports whether that changed one. shared says that other homes may use the database:
+// then they share secrets, if they have a key for them.
 func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, shared bool, warn func(string)) (changed bool, err error) {
-	host, _ := os.Hostname() // one without a name changes things all the same
+	host, _ := os.Hostname() // a machine without a name can still change things
 	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: []documents.Kind{s.configDocuments()},
 		Changed: func([]string) { changed = true }}
 	if s.shared = shared; shared {
@@ -47,12 +49,13 @@ func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, sha
 	return changed, s.Documents.SyncAll(ctx, "")
 }
 
-// OpenMoreDocuments does so for everything else that homes share. More kinds come from those who know them. shared says that there may be
-// other homes on this database: then they share what nobody else would read, too.
+// OpenMoreDocuments does the same for everything else that homes share. Callers add further kinds. shared
+// says that other homes may use this database: then they also share what nobody else would read.
 func (s *Settings) OpenMoreDocuments(ctx context.Context, shared bool, more ...documents.Kind) error {
 	s.Documents.Changed = s.documentsChanged
 	s.Documents.Kinds = append(s.Documents.Kinds, documents.Kind{Patterns: []string{"guilds/*.json"}, Check: checkGuild}, s.Agents().Kind(),
-		// What was trusted: the lock, and texts by their digests, to show changes. A broken lock trusts nothing, on any machine.
+		// What was trusted: the lock, and texts by their digests, to show
+		// changes. A broken lock trusts nothing, on any machine.
 		documents.Kind{Patterns: []string{trustedName, "trusted/[0-9a-f]*"}},
 		documents.Kind{Patterns: []string{KeyName}, Seal: s.seal},
 		documents.Kind{Patterns: []string{"prompts/*.md"}})
@@ -63,7 +66,7 @@ func (s *Settings) OpenMoreDocuments(ctx context.Context, shared bool, more ...d
 	return s.Documents.SyncAll(ctx, "")
 }
 
-// Copies are the documents of the home; where no database is open they are files and nothing else.
+// Copies returns the documents of the home. If no database is open, they are only files.
 func (s *Settings) Copies() *documents.Copies {
 	if s.Documents == nil {
 		return documents.FilesOnly(s.Home)
@@ -73,13 +76,13 @@ func (s *Settings) Copies() *documents.Copies {
 
 func (s *Settings) configDocuments() documents.Kind {
 	files := documents.Kind{Patterns: []string{settingsName}, Check: s.checkConfig}
-	if s.Live.Options.Dir == s.Home.Config() { // elsewhere it is the operator's, who brings it to each machine
+	if s.Live.Options.Dir == s.Home.Config() { // otherwise it belongs to the operator, who copies it to each machine
 		files.Patterns = append(files.Patterns, configPatterns...)
 	}
 	return files
 }
 
-// checkConfig looks at the configuration as a whole: a file alone can be right and contradict another.
+// checkConfig checks the configuration as a whole: a file may be right on its own and contradict another.
 func (s *Settings) checkConfig(string, []byte) error {
 	_, problems := config.ReadFiles(s.Live.Options)
 	return problems.Err()
@@ -93,9 +96,9 @@ func checkGuild(_ string, body []byte) error {
 	return nil
 }
 
-// documentsChanged lets files count that were changed on another machine.
+// documentsChanged applies files that were changed on another machine.
 func (s *Settings) documentsChanged(names []string) {
 	if slices.ContainsFunc(names, func(name string) bool { return name == settingsName || strings.HasPrefix(name, "config/") }) {
-		_ = s.Reread() // what is wrong with it is told by whoever watches the files
+		_ = s.Reread() // whoever watches the files reports what is wrong with them
 	}
 }

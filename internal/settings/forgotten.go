@@ -15,17 +15,19 @@ import (
 	"chorus/internal/datadir"
 )
 
-// What was forgotten is told to all nodes by a document that has no file: each removes what it has of it, and notes how far it has come.
+// A document without a file tells all nodes what was forgotten. Each node
+// removes what it has of it, and records how far it has come.
 const forgottenPrefix = "forgotten/"
 
-// Forgotten is what somebody wanted to be forgotten, as far as nodes have files of it. It says nothing of whom.
+// Forgotten is what somebody wanted to be forgotten, as far as nodes have
+// files of it. It does not say whom it concerns.
 type Forgotten struct {
-	Threads []chat.ThreadID `json:"threads,omitempty"` // whose mirrors are written anew
-	Files   []string        `json:"files,omitempty"`   // of saved contexts, where they were saved
-	Erased  []chat.ThreadID `json:"erased,omitempty"`  // whose folders go
+	Threads []chat.ThreadID `json:"threads,omitempty"` // threads whose mirrors are rewritten
+	Files   []string        `json:"files,omitempty"`   // of saved contexts, on the machine that saved them
+	Erased  []chat.ThreadID `json:"erased,omitempty"`  // threads whose folders are removed
 }
 
-// TellForgotten tells other nodes what is to be forgotten, under an id of its own.
+// TellForgotten tells other nodes what must be forgotten, under its own id.
 func (s *Settings) TellForgotten(ctx context.Context, id string, f Forgotten) error {
 	if s.Documents == nil || !s.shared || len(f.Threads)+len(f.Files)+len(f.Erased) == 0 {
 		return nil
@@ -43,7 +45,8 @@ func (s *Settings) TellForgotten(ctx context.Context, id string, f Forgotten) er
 	return nil
 }
 
-// FollowForgotten gives do what was forgotten since the last time, in this home. What fails is tried again the next time.
+// FollowForgotten passes everything that was forgotten since the last time to
+// do, for this home. What fails is retried the next time.
 func (s *Settings) FollowForgotten(ctx context.Context, do func(context.Context, Forgotten) error) error {
 	if s.Documents == nil || !s.shared {
 		return nil
@@ -74,12 +77,12 @@ func (s *Settings) forgetOne(ctx context.Context, name string, do func(context.C
 	}
 	var f Forgotten
 	if err := json.Unmarshal(text, &f); err != nil {
-		return nil // of a version to come
+		return nil // written by a later version
 	}
 	return do(ctx, f)
 }
 
-// forgottenUpTo is the number of the last change of a document that was looked at for that.
+// forgottenUpTo returns the number of the last document change that was processed.
 func (s *Settings) forgottenUpTo(database string) int64 {
 	data, err := os.ReadFile(s.Home.ForgottenUpTo())
 	known, number, ok := strings.Cut(strings.TrimSpace(string(data)), " ")
@@ -100,7 +103,7 @@ func (s *Settings) setForgottenUpTo(database string, n int64) error {
 	return datadir.WriteFile(s.Home.ForgottenUpTo(), fmt.Appendf(nil, "%s %d\n", database, n), 0o600)
 }
 
-// RemoveSaved removes the file of a saved context, if it is one of this home.
+// RemoveSaved removes the file of a saved context if it belongs to this home.
 func (s *Settings) RemoveSaved(file string) error {
 	if rel, err := filepath.Rel(s.Home.Dir(), file); err != nil || !filepath.IsLocal(rel) || filepath.Ext(file) != ".json" {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"chorus/internal/room"
 )
 
-// guildFile is where `/settings` keeps what it was told for a guild.
+// guildFile returns the path of the file in which `/settings` stores a guild's values.
 func guildFile(homeDir, guild string) string {
 	return filepath.Join(datadir.At(homeDir).Guilds(), guild+".json")
 }
@@ -29,7 +29,7 @@ func validGuild(guild string) bool {
 	return guild != "" && len(guild) <= 32 && strings.Trim(guild, "0123456789") == ""
 }
 
-// GuildValues are what `/settings` stored for a guild; nothing is there for most.
+// GuildValues returns what `/settings` stored for a guild; most guilds have nothing stored.
 func GuildValues(homeDir, guild string) (map[string]any, error) {
 	if !validGuild(guild) {
 		return nil, nil
@@ -49,7 +49,8 @@ func GuildValues(homeDir, guild string) (map[string]any, error) {
 	return out, nil
 }
 
-// SetGuild keeps one value for a guild; nil takes it away. The next run reads it, on other machines soon after.
+// SetGuild stores one value for a guild; nil removes it. The next run reads
+// it; on other machines it takes effect soon after.
 func (s *Settings) SetGuild(guild, path string, value any) error {
 	if !validGuild(guild) {
 		return errors.New("settings are of a server; there are none for direct messages")
@@ -77,7 +78,7 @@ func (s *Settings) SetGuild(guild, path string, value any) error {
 	})
 }
 
-// GuildOf is the guild that a thread is in; "": none.
+// GuildOf returns the guild that a thread is in, or "".
 func GuildOf(thread chat.ThreadID) string {
 	if !thread.OnPlatform() {
 		return ""
@@ -89,8 +90,8 @@ func GuildOf(thread chat.ThreadID) string {
 	return guild
 }
 
-// BotIn is what holds for an agent in a guild; "" is none. Files that somebody else left
-// half done are told of once, and count as not there.
+// BotIn returns the configuration of an agent in a guild; "" means no guild. Files that
+// somebody else left half-finished are reported once and ignored.
 func (s *Settings) BotIn(name, guild string) (*config.Bot, error) {
 	bot, problems := s.Live.Now().Bot(s.askIn(name, guild, nil))
 	if err := problems.Err(); err != nil {
@@ -105,7 +106,7 @@ func (s *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
 	_, ask.Definition, _ = builtin.Define(s.Home, name)
 	if name != "" {
 		if ask.Agent, ask.AgentFile, err = AgentValues(s.Home.Dir(), name); err != nil {
-			// Hand-written and half done: the row in the store holds the last good version.
+			// Hand-written and half-finished: the row in the store holds the last good version.
 			s.Logs.LogOnce(err.Error(), "config")
 			ask.Agent = nil
 		}
@@ -119,7 +120,7 @@ func (s *Settings) askIn(name, guild string, pins []config.Pin) config.Ask {
 	return ask
 }
 
-// BotFor is what holds for a thread's agent where the thread is.
+// BotFor returns the configuration of a thread's agent in the thread's place.
 func (s *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), pinTime)
 	defer cancel()
@@ -127,11 +128,11 @@ func (s *Settings) BotFor(row journal.Thread) (*config.Bot, error) {
 	return bot, err
 }
 
-// pinTime bounds the reading of a channel's pins from the store.
+// pinTime limits reading a channel's pins from the store.
 const pinTime = 10 * time.Second
 
-// HomePlace is the place whose rules hold in another: a private thread has those of the
-// channel that it hangs under.
+// HomePlace returns the place whose rules apply in another: a private
+// thread has those of the channel that it belongs to.
 func HomePlace(transport, place string) string {
 	guild, home, in := room.PlaceParts(place)
 	if !chat.OnPlatform(transport) || in == home {

@@ -18,8 +18,8 @@ import (
 	"chorus/internal/room/route"
 )
 
-// LiveConfig is the layered configuration of a home: read at the start, and again by
-// whoever watches it. What was read last without an error holds.
+// LiveConfig is the layered configuration of a home: read at the start, and again by whoever
+// watches it. The version that was last read without an error applies.
 type LiveConfig struct {
 	Options config.Options
 
@@ -27,10 +27,10 @@ type LiveConfig struct {
 	Files *config.Files
 }
 
-// NewLiveConfig is a configuration that was read before.
+// NewLiveConfig returns a configuration that was already read.
 func NewLiveConfig(files *config.Files) *LiveConfig { return &LiveConfig{Files: files} }
 
-// OpenLiveConfig reads the files. Every mistake in them is told.
+// OpenLiveConfig reads the files. It reports every mistake in them.
 func OpenLiveConfig(env func(string) string, h *datadir.Home) (*LiveConfig, error) {
 	o, err := ConfigOptions(env, h.Dir(), "")
 	if err != nil {
@@ -43,14 +43,15 @@ func OpenLiveConfig(env func(string) string, h *datadir.Home) (*LiveConfig, erro
 	return &LiveConfig{Options: o, Files: files}, nil
 }
 
+// Now returns the files in force.
 func (c *LiveConfig) Now() *config.Files {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.Files
 }
 
-// Watch keeps the configuration fresh until ctx ends. say hears, in a sentence, of a
-// new version and of one that cannot be used.
+// Watch keeps the configuration up to date until ctx ends. It calls say, with a
+// sentence, for each new version and each unusable one.
 func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.Notice)) error {
 	return config.Watch(ctx, config.WatchOptions{
 		Options: c.Options, Known: c.Now(),
@@ -67,7 +68,7 @@ func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.
 	})
 }
 
-// Changed lets a new version of the configuration count for the models.
+// Changed applies a new version of the configuration to the models.
 func (s *Settings) Changed() {
 	if bot, err := s.Bot(""); err == nil {
 		s.Models.Renew(bot.Vendors)
@@ -78,12 +79,12 @@ func (s *Settings) Changed() {
 	for wake := range s.changes {
 		select {
 		case wake <- struct{}{}:
-		default: // it rings already
+		default: // a value is already pending
 		}
 	}
 }
 
-// Changes rings when the configuration was read again, until ctx ends.
+// Changes returns a channel that receives a value whenever the configuration was reread, until ctx ends.
 func (s *Settings) Changes(ctx context.Context) <-chan struct{} {
 	wake := make(chan struct{}, 1)
 	s.mu.Lock()
@@ -100,7 +101,7 @@ func (s *Settings) Changes(ctx context.Context) <-chan struct{} {
 	return wake
 }
 
-// Reread reads the configuration again at once, for whoever has just changed it.
+// Reread rereads the configuration at once, for whoever has just changed it.
 func (s *Settings) Reread() error {
 	files, problems := config.ReadFiles(s.Live.Options)
 	if err := problems.Err(); err != nil {
@@ -113,11 +114,11 @@ func (s *Settings) Reread() error {
 	return nil
 }
 
-// Bot is what holds for an agent wherever it is; "" is what holds for everybody.
+// Bot returns the configuration of an agent, wherever it is; "" means that for everybody.
 func (s *Settings) Bot(name string) (*config.Bot, error) { return s.BotIn(name, "") }
 
-// Profile is the permission profile of that name: one of the configuration's own, a
-// preset or a file of rules.
+// Profile returns the permission profile of that name: one of the
+// configuration's own, a preset or a file of rules.
 func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
 	own, ok := bot.Profiles[name]
 	if ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil || !permit.IsPreset(name)) {
@@ -126,8 +127,8 @@ func Profile(bot *config.Bot, name string) (*permit.Profile, error) {
 	return permit.Load(name)
 }
 
-// Sandboxed reports whether commands under a profile run in a sandbox, or not at all where none works. Chosen is what
-// was asked for; "": what is configured.
+// Sandboxed reports whether commands under a profile run in a sandbox, or not at all if none
+// works. chosen is what was requested; "" means what is configured.
 func Sandboxed(bot *config.Bot, chosen, profile string) bool {
 	switch cmp.Or(chosen, bot.Sandbox) {
 	case "host":
@@ -139,8 +140,8 @@ func Sandboxed(bot *config.Bot, chosen, profile string) bool {
 	}
 }
 
-// windowRolls reports whether the agent's window rolls. Coding sessions are summarised
-// instead, unless somebody asked for a window.
+// windowRolls reports whether the agent's window rolls. Coding sessions are
+// summarised instead, unless somebody configured a window.
 func windowRolls(bot *config.Bot) bool {
 	if slices.ContainsFunc([]string{"recencyWindow.messages", "recencyWindow.characters", "recencyWindow.hardMax", "rollingThreshold"}, bot.IsSet) {
 		return true
@@ -151,7 +152,7 @@ func windowRolls(bot *config.Bot) bool {
 // NamesParticipants reports whether the agent's conversations are told with everybody's names.
 func NamesParticipants(bot *config.Bot) bool { return bot.IsSet("mode") }
 
-// windowOf are the limits of what the agent is shown.
+// windowOf returns the limits of what the agent is shown.
 func windowOf(bot *config.Bot) chat.Window {
 	w := chat.Window{NoImages: !bot.IncludeImages}
 	if windowRolls(bot) || bot.IsSet("maxImages") || bot.IsSet("maxImageBytes") {
@@ -165,9 +166,9 @@ func windowOf(bot *config.Bot) chat.Window {
 	return w
 }
 
-// WindowAge is how old the messages may be that a run in a thread is shown; 0: any age. Agents
-// that answer by reply on a platform forget what is older than a day unless somebody says
-// otherwise; a room has its count of messages, and a session at the terminal is summarised.
+// WindowAge returns how old the messages may be that a run in a thread is shown; 0: any age. Agents
+// that answer by reply on a platform forget what is older than a day unless configured otherwise. A
+// room has its message count, and a session at the terminal is summarised.
 func WindowAge(bot *config.Bot, thread chat.ThreadID) time.Duration {
 	if !bot.IsSet("recencyWindow.age") && !(thread.OnPlatform() && route.Routing(bot.Routing) == route.Reply) {
 		return 0
@@ -176,8 +177,7 @@ func WindowAge(bot *config.Bot, thread chat.ThreadID) time.Duration {
 	return age
 }
 
-// SettingsOf are the numbers a run is rendered with, as far as they do not depend on
-// the model.
+// SettingsOf returns the settings with which a run is rendered, as far as they do not depend on the model.
 func SettingsOf(bot *config.Bot) chat.Settings {
 	s := chat.Settings{
 		MaxTokens: bot.MaxTokens, Temperature: bot.Temperature, TopP: bot.TopP, ThinkingBudget: bot.ThinkingBudget,
@@ -189,20 +189,20 @@ func SettingsOf(bot *config.Bot) chat.Settings {
 	if s.Summary.AfterMessages > 0 {
 		s.Summary.KeepMessages = bot.CompactionKeepMessages
 	}
-	// What nobody set depends on the model's window.
+	// Unset values depend on the model's window.
 	if bot.IsSet("compaction.reserveTokens") {
 		s.Reserve = bot.CompactionReserveTokens
 	}
 	if bot.IsSet("compaction.keepRecentTokens") {
 		s.KeepRecent = bot.CompactionKeepRecentTokens
 	}
-	if !NamesParticipants(bot) { // else the stop sequences are part of how it is told
+	if !NamesParticipants(bot) { // otherwise the stop sequences are part of the style
 		s.Stop = bot.StopSequences
 	}
 	return s
 }
 
-// Backoff is how failed calls are made again.
+// Backoff returns how failed calls are retried.
 func Backoff(bot *config.Bot) model.Backoff {
 	b := model.Backoff{Retries: bot.LLMRetries, Base: time.Duration(bot.RetryBaseDelayMS) * time.Millisecond}
 	if !bot.RetryEnabled || bot.LLMRetries == 0 {
@@ -211,7 +211,7 @@ func Backoff(bot *config.Bot) model.Backoff {
 	return b
 }
 
-// Style is how an agent's conversations are told to a model.
+// Style returns how an agent's conversations are told to a model.
 func Style(bot *config.Bot, name string) participants.Style {
 	s := participants.Style{
 		Mode: participants.Mode(bot.Mode), Bot: bot.InnerName, Separator: bot.PrefillSeparator, Opening: bot.PrefillOpening,

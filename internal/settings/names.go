@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Place is how a repository is called in thread ids.
+// Place returns a repository's name in thread ids.
 func Place(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
 	return hex.EncodeToString(sum[:6])

@@ -17,12 +17,12 @@ import (
 	"chorus/internal/store"
 )
 
-// keptPins is the kind of the memos that hold a copy of what is pinned in channels.
-// Its name is of a time with one platform; the ids of channels differ between platforms.
+// keptPins is the kind of the memos that hold a copy of what is pinned in channels. The name dates from
+// when there was only one platform; the ids of channels differ between platforms.
 const keptPins = "discord-pins"
 
-// PinBoard has the pinned configuration of channels: as a connector of this process read it,
-// else as one of any process did last.
+// PinBoard holds the pinned configuration of channels: as a connector of this
+// process read it, or else as a connector of any process last did.
 type PinBoard struct {
 	mu    sync.Mutex
 	known map[string]PinnedHere
@@ -30,7 +30,7 @@ type PinBoard struct {
 
 // PinnedHere is what is pinned in one channel.
 type PinnedHere struct {
-	Parent string         `json:"parent,omitempty"` // the channel above
+	Parent string         `json:"parent,omitempty"` // the parent channel
 	Pins   []room.Message `json:"pins,omitempty"`
 }
 
@@ -51,6 +51,7 @@ func (p *PinBoard) of(ctx context.Context, db *store.DB, channel string) (Pinned
 	return b, nil
 }
 
+// Keep stores what is pinned in a channel, in memory and in the database.
 func (p *PinBoard) Keep(ctx context.Context, db *store.DB, channel string, b PinnedHere) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -68,8 +69,8 @@ func (p *PinBoard) Keep(ctx context.Context, db *store.DB, channel string, b Pin
 	return nil
 }
 
-// pinned is the configuration that is pinned in a channel and above it: what counts for an
-// agent, and what does not and why. Without pins it costs nothing.
+// pinned returns the configuration that is pinned in a channel and above it: what applies to
+// an agent, and what does not and why. Without pins it costs nothing.
 func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]config.Pin, []pins.Refused, error) {
 	here, err := s.Pins.of(ctx, s.DB, channel)
 	if err != nil {
@@ -82,7 +83,7 @@ func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 	var all []pins.Pin
 	add := func(list []room.Message, above int) {
 		for _, m := range list {
-			// What is for others is nothing that this agent has a say in.
+			// This agent has no say in what is for others.
 			if pin := (config.Pin{Text: m.Text}); pin.For(who.Agent.Name, who.Agent.InnerName) {
 				all = append(all, pins.Pin{Message: m, Above: above})
 			}
@@ -98,8 +99,8 @@ func (s *Settings) pinned(ctx context.Context, who pins.Who, channel string) ([]
 	return out, refused, nil
 }
 
-// BotAt is what holds for an agent in a channel of a chat platform, its pins included, with what is
-// wrong with those.
+// BotAt returns the configuration of an agent in a channel of a chat
+// platform, including its pins, and what is wrong with those.
 func (s *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel string) (*config.Bot, []pins.Trouble, error) {
 	bot, err := s.BotIn(agent.Name, guild)
 	if err != nil || channel == "" {
@@ -133,7 +134,7 @@ func (s *Settings) BotAt(ctx context.Context, agent room.Agent, guild, channel s
 	return bot, wrong, nil
 }
 
-// pinTroubles are the problems that lie in pins.
+// pinTroubles returns the problems that are in pins.
 func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 	for _, p := range problems.Warnings() {
 		if p.Place.Layer != config.ParentPin && p.Place.Layer != config.ChannelPin {
@@ -148,8 +149,8 @@ func pinTroubles(problems config.Problems) (out []pins.Trouble) {
 	return out
 }
 
-// ChannelOf is the channel that a thread of a chat platform is in: the platform thread that it
-// is, if pins are known of that, else its place. "": it is elsewhere.
+// ChannelOf returns the channel that a thread of a chat platform is in: the platform thread that it is, if
+// it has known pins, or else its place. It returns "" for threads that are elsewhere.
 func (s *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
 	if !thread.OnPlatform() {
 		return ""
@@ -164,14 +165,14 @@ func (s *Settings) ChannelOf(ctx context.Context, thread chat.ThreadID) string {
 	return home
 }
 
-// StoredPins is the copy of what is pinned in a channel, for people who look.
+// StoredPins is the copy of what is pinned in a channel, for people to look at.
 type StoredPins struct {
 	Known bool         // somebody has read them
-	Pins  []config.Pin // all that counts for an agent
-	Notes []string     // on what does not
+	Pins  []config.Pin // all that apply to an agent
+	Notes []string     // about those that do not
 }
 
-// PinsAt looks at the copy of what is pinned in a channel.
+// PinsAt returns the copy of what is pinned in a channel.
 func PinsAt(ctx context.Context, a *Settings, bot, guild, channel string) (StoredPins, error) {
 	var out StoredPins
 	data, err := a.DB.Recall(ctx, keptPins, channel)
@@ -191,5 +192,5 @@ func PinsAt(ctx context.Context, a *Settings, bot, guild, channel string) (Store
 	return out, err
 }
 
-// HomeDir is where the home is, whether there is one or not.
+// HomeDir returns where the home is, whether it exists or not.
 func HomeDir(env func(string) string, dir string) (string, error) { return HomeFolder(env, dir) }

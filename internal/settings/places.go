@@ -11,12 +11,12 @@ import (
 	"chorus/internal/chat"
 )
 
-// PlaceError says that a folder may be worked in by an admin only, and where else work is possible.
+// PlaceError says that only an admin may work in a folder, and where else work is possible.
 type PlaceError struct {
 	Dir      string
-	Roots    []string // as they are configured
-	Why      string   // "": it lies in none of the roots
-	Schedule bool     // nobody looks on when a schedule works: an admin's may not work there either
+	Roots    []string // as configured
+	Why      string   // "": it is in none of the roots
+	Schedule bool     // nobody watches a schedule, so not even an admin's may work there
 }
 
 // Error implements error.
@@ -39,9 +39,9 @@ func (e *PlaceError) Error() string {
 	return fmt.Sprintf("%.200s can be worked in with the scope admin only: %s. Allowed are %s; an admin adds a folder to `workspaces` in the configuration, or leave the folder out to get one of your own", e.Dir, why, allowed)
 }
 
-// CheckPlace refuses folders in which somebody without the admin scope may not have an agent work in a thread: all but
-// those that Chorus has made for conversations and agents, and the `workspaces` of the configuration. Links are
-// followed before anything is compared.
+// CheckPlace refuses folders in which somebody without the admin scope may not have an agent work
+// in a thread: all except those that Chorus created for conversations and agents, and the
+// configured `workspaces`. It follows links before comparing anything.
 func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 	transport := filepath.Dir(filepath.Dir(s.Home.ThreadDir(thread)))
 	rel, in := below(transport, dir)
@@ -54,7 +54,7 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 	if in && len(parts) >= 2 && parts[1] == filepath.Base(s.Agents().Workspace(parts[0])) {
 		return nil
 	}
-	if thread.Transport() == chat.WorkTransport { // the steps of a plan work in the folder of the task that gave it
+	if thread.Transport() == chat.WorkTransport { // the steps of a plan work in the folder of the task that contains it
 		rel, in := below(s.Home.TaskDir(thread.Place(), ""), dir)
 		if parts := strings.Split(rel, string(filepath.Separator)); in && len(parts) >= 2 {
 			return nil
@@ -63,7 +63,8 @@ func (s *Settings) CheckPlace(thread chat.ThreadID, dir string) error {
 	return s.CheckNamedPlace(dir)
 }
 
-// CheckScheduledPlace is CheckPlace for a schedule: nobody looks on when it works, so the folder has to be open to all, whoever added it.
+// CheckScheduledPlace is CheckPlace for a schedule: nobody watches it, so
+// the folder must be open to all, whoever added it.
 func (s *Settings) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
 	err := s.CheckPlace(thread, dir)
 	if refused, ok := errors.AsType[*PlaceError](err); ok {
@@ -72,8 +73,8 @@ func (s *Settings) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
 	return err
 }
 
-// CheckChosenPlace is CheckPlace for a folder that somebody names: of those that Chorus has made, only folders of
-// conversations in their own place count.
+// CheckChosenPlace is CheckPlace for a folder that somebody names. Of the folders that
+// Chorus created, it only allows those of conversations in the same place.
 func (s *Settings) CheckChosenPlace(thread chat.ThreadID, dir string) error {
 	rel, in := below(filepath.Dir(s.Home.ThreadDir(thread)), dir)
 	parts := strings.Split(rel, string(filepath.Separator)) // thread, scratch
@@ -83,7 +84,8 @@ func (s *Settings) CheckChosenPlace(thread chat.ThreadID, dir string) error {
 	return s.CheckNamedPlace(dir)
 }
 
-// CheckNamedPlace refuses folders that lie in none of the `workspaces`, and Chorus's own files wherever they lie.
+// CheckNamedPlace refuses folders that are in none of the
+// `workspaces`, and Chorus's own files wherever they are.
 func (s *Settings) CheckNamedPlace(dir string) error {
 	bot, err := s.Bot("")
 	if err != nil {
@@ -115,8 +117,9 @@ func (s *Settings) userHome() string {
 	return dir
 }
 
-// below gives the path of dir relative to another folder in which it lies, or which it is, with the links of both followed. A dir with
-// ".." in it lies in none: behind a link it leads somewhere else, depending on whether somebody cleans the path before it is used.
+// below returns the path of dir relative to an outer folder that contains or equals it, with the
+// links of both followed. A dir with ".." in it is in none: after a link it leads somewhere else,
+// depending on whether somebody cleans the path before using it.
 func below(outer, dir string) (rel string, in bool) {
 	if slices.Contains(strings.Split(dir, string(filepath.Separator)), "..") {
 		return "", false
@@ -125,7 +128,7 @@ func below(outer, dir string) (rel string, in bool) {
 	return rel, err == nil && filepath.IsLocal(rel)
 }
 
-// resolved is a path without links, as far as it is there.
+// resolved returns a path without links, as far as it exists.
 func resolved(path string) string {
 	rest := ""
 	for at := filepath.Clean(path); ; at = filepath.Dir(at) {

@@ -12,10 +12,11 @@ import (
 	"chorus/internal/documents"
 )
 
-// SecretsKey is the variable with the key of secrets that nodes share. It is no key of the configuration, which the nodes share as it is.
+// SecretsKey is the variable with the key for secrets that nodes share. It is not a
+// configuration key, because the nodes share the configuration itself.
 const SecretsKey = "CHORUS_SECRETS_KEY"
 
-// SecretsSeal is made of the key that this machine was given; nil: none.
+// SecretsSeal returns the seal for the key that this machine was given, or nil.
 func SecretsSeal(env func(string) string) (*documents.Seal, error) {
 	key, err := datadir.Secret(env, SecretsKey)
 	if err != nil || key == "" {
@@ -37,15 +38,15 @@ const (
 	auditKeyName  = "audit.key"
 )
 
-// secretFiles are the kinds of files that hold secrets. Without a key to encrypt them in the database each node has its own. What gives way
-// is not kept beside: a secret must not lie around.
+// secretFiles returns the kinds of files that contain secrets. Without a key to encrypt them in the database,
+// each node has its own. A replaced version is not kept: no copies of a secret must be left around.
 func (s *Settings) secretFiles(seal *documents.Seal) []documents.Kind {
 	if seal == nil {
 		return nil
 	}
 	kinds := []documents.Kind{
 		{Patterns: []string{TokenName, MCPLoginsName + "/*.json"}, Seal: seal, Plain: true, Spare: true},
-		// What it signed cannot be checked without it, so a node without its file gets it back.
+		// What it signed cannot be checked without it, so a node whose file is missing gets it back.
 		{Patterns: []string{auditKeyName}, Seal: seal, Plain: true, Gone: func(string) bool { return false }},
 	}
 	if s.Live.Options.Dir == s.Home.Config() {
@@ -57,8 +58,8 @@ func (s *Settings) secretFiles(seal *documents.Seal) []documents.Kind {
 	return kinds
 }
 
-// MakeCheckpointKey makes the key that signs checkpoints, if there is none, so that all nodes have the same one. Where they share no secrets it is
-// made by whoever signs first.
+// MakeCheckpointKey creates the key that signs checkpoints, if there is none, so that all nodes
+// have the same one. If nodes share no secrets, whoever signs first creates it.
 func (s *Settings) MakeCheckpointKey(ctx context.Context, k checkpoint.Keeper) error {
 	if s.Documents == nil || !s.Documents.Owns(auditKeyName) || k.Key != filepath.Join(s.Home.Dir(), auditKeyName) {
 		return nil

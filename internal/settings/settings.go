@@ -1,4 +1,5 @@
-// Package settings is what is configured: the layered files as they were read last, agents, guilds, pins and trusted repositories.
+// Package settings is what is configured: the layered files as last read,
+// agents, guilds, pins and trusted repositories.
 package settings
 
 import (
@@ -12,7 +13,7 @@ import (
 	"chorus/internal/store"
 )
 
-// Settings answers what holds for an agent, a guild or a channel. Safe for concurrent use.
+// Settings returns what applies to an agent, a guild or a channel. It is safe for concurrent use.
 type Settings struct {
 	DB      *store.DB
 	Env     func(string) string
@@ -21,10 +22,10 @@ type Settings struct {
 	Warn    func(string)
 	Logs    *logging.Logs
 	Profile func(name string) (*permit.Profile, error)
-	// Documents are the files of the home that other machines have, too; nil: nobody else has them.
+	// Documents are the files of the home that other machines share; nil: nobody else has them.
 	Documents *documents.Copies
-	shared    bool            // other homes may be on the database
-	seal      *documents.Seal // of secrets that homes share; nil: each has its own
+	shared    bool            // other homes may use the database
+	seal      *documents.Seal // for secrets that homes share; nil: each has its own
 
 	mu         sync.Mutex
 	changes    map[chan struct{}]bool

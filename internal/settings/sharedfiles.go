@@ -11,8 +11,8 @@ import (
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
-// sharedFiles are the kinds of files that agents read and that people and agents write. With one home on a database they are files and
-// nothing else; with several the database has them.
+// sharedFiles returns the kinds of files that agents read and that people and agents write. With one
+// home on a database they are only files; with several, the database has them.
 func (s *Settings) sharedFiles() []documents.Kind {
 	return []documents.Kind{
 		{Patterns: []string{memory.Name, memory.System, memory.Identity, "*/" + memory.Name, "*/*/" + memory.Name, "*/*/*/notes.json"}, Plain: true, Only: ofConversations, Gone: s.folderIsThere},
@@ -37,7 +37,8 @@ const (
 	modelsName     = "available_models.json"
 )
 
-// ofConversations leaves out folders of the home that no transport has, which hold files of the same names for other purposes.
+// ofConversations excludes folders of the home that belong to no transport and
+// contain files of the same names for other purposes.
 func ofConversations(name string) bool {
 	top, _, below := strings.Cut(name, "/")
 	if !below {
@@ -50,7 +51,8 @@ func ofConversations(name string) bool {
 	return true
 }
 
-// folderIsThere: a file that is missing together with its folder was not removed by anybody.
+// folderIsThere reports whether a file's folder exists: a file that is missing
+// together with its folder was not removed by anybody.
 func (s *Settings) folderIsThere(name string) bool {
 	info, err := os.Stat(filepath.Dir(s.Documents.Path(name)))
 	return err == nil && info.IsDir()

@@ -19,20 +19,20 @@ import (
 	"chorus/internal/trust"
 )
 
-// Repository is what a file of a repository wants to have running beside the agent.
+// Repository is what a file of a repository wants to run alongside the agent.
 type Repository struct {
 	File     string // its .mcp.json, or its settings with hooks
 	Servers  []mcp.Server
 	Hooks    []toolhook.Hook
 	Problems []string
-	Trusted  bool // somebody has looked at the file, and at the files that it names, as they are now
+	Trusted  bool // somebody has approved the file, and the files that it names, in their present state
 	Digest   string
 	Files    map[string]string // digests of the files that the commands name
-	Unbound  []string          // what they name and the yes does not cover, and why
-	Changes  []trust.Change    // since it was trusted; empty where it never was
+	Unbound  []string          // what they name but the approval does not cover, and why
+	Changes  []trust.Change    // since it was trusted; empty if it never was
 }
 
-// Names are the servers' names with what they start, and the hooks' commands.
+// Names returns the servers' names with what they start, and the hooks' commands.
 func (r Repository) Names() []string {
 	var out []string
 	for _, s := range r.Servers {
@@ -44,7 +44,7 @@ func (r Repository) Names() []string {
 	return out
 }
 
-// dir is the working directory that the file belongs to.
+// dir returns the working directory that the file belongs to.
 func (r Repository) dir() string {
 	for _, name := range toolhook.Files() {
 		if dir, ok := strings.CutSuffix(r.File, string(filepath.Separator)+filepath.FromSlash(name)); ok {
@@ -54,8 +54,8 @@ func (r Repository) dir() string {
 	return filepath.Dir(r.File)
 }
 
-// Unseen are the servers for somebody who lets everything run and has not looked: they get
-// nothing of our environment and reach nothing. They are only for a sandbox.
+// Unseen returns the servers for somebody who allows everything and has not reviewed them: they get
+// nothing of our environment and reach nothing. They must only run in a sandbox.
 func (r Repository) Unseen() ([]mcp.Server, []serverconfig.Problem) {
 	data, err := readRepositoryFile(r.File)
 	if err != nil || trust.Digest(data) != r.Digest {
@@ -65,14 +65,14 @@ func (r Repository) Unseen() ([]mcp.Server, []serverconfig.Problem) {
 	if err != nil {
 		return nil, nil
 	}
-	servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Command == "" }) // an address needs no sandbox to be sent things
+	servers = slices.DeleteFunc(servers, func(s mcp.Server) bool { return s.Command == "" }) // sending things to an address needs no sandbox, so remote servers are excluded
 	for i := range servers {
 		servers[i].Workspace, servers[i].Sandbox, servers[i].Hosts = true, "", nil
 	}
 	return servers, problems
 }
 
-// maxRepositoryFile is far beyond any list of servers.
+// maxRepositoryFile is far larger than any list of servers.
 const maxRepositoryFile = 1 << 20
 
 func readRepositoryFile(file string) ([]byte, error) {
@@ -83,9 +83,9 @@ func readRepositoryFile(file string) ([]byte, error) {
 	return data, err
 }
 
-// RepositoryServers reads the .mcp.json of a working directory. A repository is no
-// more trusted than whoever wrote it: what it names is started only once a person
-// has said so, and a change of the file, or of a file that it starts, is a new question.
+// RepositoryServers reads the .mcp.json of a working directory. A repository is no more trusted
+// than whoever wrote it: what it names is started only once a person has approved it, and a change
+// of the file, or of a file that it starts, requires a new approval.
 func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	r := Repository{File: filepath.Join(dir, ".mcp.json")}
 	data, err := readRepositoryFile(r.File)
@@ -113,7 +113,8 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 	return r, nil
 }
 
-// bind finds the files that commands name, and whether somebody trusts them and their list as they are.
+// bind finds the files that commands name, and whether somebody trusts
+// them and their list in their present state.
 func (s *Settings) bind(r *Repository, dir string, data []byte, commands []trust.Command) {
 	bound := trust.Bind(dir, commands)
 	r.Digest, r.Files, r.Unbound = trust.Digest(data), bound.Files, bound.Unbound
@@ -123,8 +124,8 @@ func (s *Settings) bind(r *Repository, dir string, data []byte, commands []trust
 	}
 }
 
-// RepositoryHooks reads the settings files of a working directory that name tool hooks; a file that names none is left
-// out. They are trusted as servers are.
+// RepositoryHooks reads the settings files of a working directory that name tool hooks,
+// and skips files that name none. They are trusted as servers are.
 func (s *Settings) RepositoryHooks(dir string) (out []Repository, err error) {
 	var failed []error
 	for _, name := range toolhook.Files() {
@@ -154,7 +155,7 @@ func (s *Settings) repositoryHooks(dir, name string) (Repository, error) {
 	for _, h := range r.Hooks {
 		command := h.Expand(dir)
 		commands = append(commands, trust.Command{Words: []string{"sh", "-c", command}})
-		if words := strings.Fields(command); len(words) > 0 { // what npm, make and their like read by themselves
+		if words := strings.Fields(command); len(words) > 0 { // what npm, make and similar programs read by themselves
 			commands = append(commands, trust.Command{Words: words})
 		}
 	}
@@ -162,20 +163,20 @@ func (s *Settings) repositoryHooks(dir, name string) (Repository, error) {
 	return r, nil
 }
 
-// commands are how the servers that are programs would be started.
+// commands returns how the servers that are programs would be started.
 func (s *Settings) commands(dir string, servers []mcp.Server) []trust.Command {
 	var out []trust.Command
 	for _, server := range servers {
 		if server.Command == "" || server.Disabled {
 			continue
 		}
-		program, _ := mcp.Program(server, dir, []string{"PATH=" + s.Env("PATH")}) // one that is not there cannot be bound
+		program, _ := mcp.Program(server, dir, []string{"PATH=" + s.Env("PATH")}) // a missing program cannot be bound
 		out = append(out, trust.Command{Program: program, Words: append([]string{server.Command}, server.Args...), Env: server.Env, Dir: server.Dir})
 	}
 	return out
 }
 
-// NamedFiles are the files of a directory that a server's command starts or loads.
+// NamedFiles returns the files of a directory that a server's command starts or loads.
 func (s *Settings) NamedFiles(dir string, server mcp.Server) []string {
 	var out []string
 	for name, sum := range trust.Bind(dir, s.commands(dir, []mcp.Server{server})).Files {
@@ -187,9 +188,9 @@ func (s *Settings) NamedFiles(dir string, server mcp.Server) []string {
 	return out
 }
 
-// StartedFiles are the digests of the files that a server of a person's own configuration starts or loads, by absolute path:
-// those of the folder that is worked in, which agents may write, and those below the person's home directory. What the
-// system has installed changes with its updates and is left out.
+// StartedFiles returns the digests of the files that a server of a person's own configuration starts or
+// loads, by absolute path: those in the working folder, which agents may write, and those below the person's
+// home directory. It excludes what the system has installed, which changes with its updates.
 func (s *Settings) StartedFiles(dir, userHome string, server mcp.Server) map[string]string {
 	if server.Command == "" {
 		return nil
@@ -215,8 +216,8 @@ func (s *Settings) StartedFiles(dir, userHome string, server mcp.Server) map[str
 	return out
 }
 
-// StillTrusted says why the servers or hooks of a repository may no longer be started. It looks
-// at the files again.
+// StillTrusted returns why the servers or hooks of a repository may no
+// longer be started, or nil. It checks the files again.
 func (s *Settings) StillTrusted(r Repository) error {
 	var now Repository
 	var err error
@@ -234,8 +235,8 @@ func (s *Settings) StillTrusted(r Repository) error {
 	return nil
 }
 
-// Changed names what is no longer as it was trusted, as the end of a sentence; "" when
-// nothing was trusted before.
+// Changed names what has changed since it was trusted, as the end of a
+// sentence, or "" if nothing was trusted before.
 func (r Repository) Changed() string {
 	var out []string
 	for _, c := range r.Changes {
@@ -253,12 +254,12 @@ func (s *Settings) lookup(name string) (string, bool) {
 	return value, value != ""
 }
 
-// Trust remembers that the repository may be obeyed as it was read.
+// Trust records that a person trusts the repository as it was read.
 func (s *Settings) Trust(r Repository) error {
 	return s.trustStore().Put(r.File, r.dir(), trust.Record{Digest: r.Digest, Files: r.Files})
 }
 
-// TrustStore is the lock: what somebody has looked at and approved.
+// TrustStore returns the lock: what somebody has reviewed and approved.
 func (s *Settings) TrustStore() trust.Store { return s.trustStore() }
 
 func (s *Settings) trustStore() trust.Store {
