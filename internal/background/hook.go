@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Trigger is what a hook waits for.
+// Trigger says what a hook waits for.
 type Trigger string
 
 // The triggers.
@@ -26,10 +26,10 @@ type Action string
 // The actions.
 const (
 	NotifyChannel Action = "notify_channel" // people are told; no model is asked
-	InjectContext Action = "inject_context" // the conversation that started it is told: a run that is on between its steps, else it answers
+	InjectContext Action = "inject_context" // the conversation that started it is told: a current run between its steps; otherwise it answers
 	SpawnThread   Action = "spawn_thread"   // a new conversation is told
 	StopProcess   Action = "stop_process"
-	StopThread    Action = "stop_thread" // the run of the conversation that started it ends
+	StopThread    Action = "stop_thread" // ends the run of the conversation that started it
 )
 
 // Filters of OnExit.
@@ -39,7 +39,7 @@ const (
 	FailureOnly = "failure"
 )
 
-// Rule says on what a hook acts, and how.
+// Rule says when a hook acts, and how.
 type Rule struct {
 	On       Trigger `json:"on" jsonschema:"exit, output or timeout"`
 	If       string  `json:"if,omitempty" jsonschema:"with exit: any, success or failure"`
@@ -52,26 +52,26 @@ type Rule struct {
 	Interval *int    `json:"interval,omitempty" jsonschema:"seconds at least between two times; default 180 for notices, else 60"`
 }
 
-// Hook is a rule of one process, and what has become of it.
+// Hook is a rule of one process with its progress.
 type Hook struct {
 	Rule
 	Progress
 }
 
-// Progress is what has become of a hook.
+// Progress is the state of a hook.
 type Progress struct {
 	Fires      int       `json:"fires,omitempty"`
-	Suppressed int       `json:"suppressed,omitempty"` // since it last fired, because that was too soon
+	Suppressed int       `json:"suppressed,omitempty"` // suppressed since it last fired, because that was too soon
 	LastAt     time.Time `json:"lastAt,omitzero"`
-	Matched    time.Time `json:"matched,omitzero"` // a line matched and it has not fired yet
+	Matched    time.Time `json:"matched,omitzero"` // when a line matched that it has not fired for yet
 	Line       string    `json:"line,omitempty"`   // that line
 }
 
-// aliases are the names of the design in which processes had branches.
+// aliases are the names from the design in which processes had branches.
 var aliases = map[string]string{"on_exit": string(OnExit), "on_output_match": string(OnOutput), "output_match": string(OnOutput), "on_timeout": string(OnTimeout),
 	"spawn_branch": string(SpawnThread), "stop_branch": string(StopThread), "notify": string(NotifyChannel)}
 
-// Checked is the rule with its defaults, or why there can be no such rule.
+// Checked returns the rule with its defaults, or why it is invalid.
 func (r Rule) Checked() (Rule, error) {
 	r.On = Trigger(cmp.Or(aliases[string(r.On)], string(r.On)))
 	r.Do = Action(cmp.Or(aliases[string(r.Do)], string(r.Do)))
@@ -108,7 +108,8 @@ func (r Rule) Checked() (Rule, error) {
 	return r, nil
 }
 
-// Check is Checked for all hooks of a process; none at all are the default: people are told how it ended.
+// Check is Checked for all hooks of a process. Without hooks it returns
+// the default: people are told how the process ended.
 func Check(rules []Rule) ([]Rule, error) {
 	if len(rules) == 0 {
 		return []Rule{{On: OnExit, If: AnyExit, Do: NotifyChannel}}, nil
@@ -126,7 +127,8 @@ func Check(rules []Rule) ([]Rule, error) {
 	return out, nil
 }
 
-// Waits reports that the rule only says what happened, with nothing to be done: no run begins for it, and the next one knows it.
+// Waits reports whether the rule only reports what happened, without
+// anything to do. It starts no run; the next run sees it.
 func (r Rule) Waits() bool { return r.Do == InjectContext && r.Message == "" }
 
 func (r Rule) most() int {
@@ -159,7 +161,7 @@ func (r Rule) delay() time.Duration {
 	return defaultDelay * time.Second
 }
 
-// String is the rule as a sentence.
+// String describes the rule in a sentence.
 func (r Rule) String() string {
 	when := "when it ends"
 	switch {
@@ -192,27 +194,29 @@ func (r Rule) String() string {
 	return when + ", " + what
 }
 
-// Fire is a hook that acts.
+// Fire is one firing of a hook.
 type Fire struct {
 	Hook       int
-	N          int // the how manieth time
+	N          int // counts its firings
 	Rule       Rule
-	Line       string // that matched
-	Suppressed int    // times before this one that were too soon after another
+	Line       string // the line that matched
+	Suppressed int    // firings before this one that were too soon after another
 }
 
-// Key names the firing among all of its process: whatever is done twice with the same key is done once.
+// Key identifies the firing among all those of its process. Whatever is
+// done twice with the same key takes effect once.
 func (f Fire) Key() string {
 	return fmt.Sprintf("%s/%d/%d", f.Rule.On, f.Hook, f.N)
 }
 
-// Look is what somebody sees who looks at a process.
+// Look is what an observer sees of a process.
 type Look struct {
 	Now   time.Time
-	Lines []string // printed since the last look
+	Lines []string // printed since the last Look
 }
 
-// Step takes in a look and says which hooks fire. State, Exit and Ended are set before, where the process is over.
+// Step processes a Look and returns the hooks that fire. If the process
+// is over, State, Exit and Ended are set before.
 func (p *Process) Step(look Look) []Fire {
 	var fires []Fire
 	for i := range p.Hooks {
@@ -257,7 +261,7 @@ func (h *Hook) due(p *Process, look Look) bool {
 	}
 	pattern, err := regexp.Compile(h.Pattern)
 	if err != nil {
-		return false // it was checked when it was made
+		return false // it was checked when it was created
 	}
 	for _, line := range look.Lines {
 		if h.Matched.IsZero() && pattern.MatchString(line) {

@@ -11,9 +11,10 @@ import (
 	"chorus/internal/pattern"
 )
 
-// Instructions in plain language are read by a small grammar: each sentence says when, and what then. So the same words
-// always mean the same, cost nothing, and can be shown before anything runs. What the grammar does not understand a model may
-// read (see Read); that holds only once somebody has seen it.
+// Instructions in plain language are parsed with a small grammar: each sentence says when,
+// and what then. So the same words always mean the same, cost nothing, and can be shown
+// before anything runs. A model may read what the grammar does not understand (see Read); the
+// result only takes effect once somebody has seen it.
 
 const subject = `(?:it|this|that|the output|the log|(?:the|this|my) [\w-]+(?: [\w-]+)?)`
 
@@ -36,11 +37,11 @@ var (
 	joining   = pattern.Lazy(`(?i)(?:when|whenever|if|once)\s$`)
 )
 
-// ErrNotUnderstood is why the grammar cannot read instructions, and says how they are written.
+// ErrNotUnderstood means that the grammar cannot parse instructions. It says how to write them.
 var ErrNotUnderstood = errors.New(`say when and what then, a sentence each, for instance: "when it fails, look at the log and fix it", "tell me when it is done", ` +
 	`"when it prints 'listening on', run the tests", "after 10 minutes, stop it", "if it crashes, start a new thread to find out why"`)
 
-// Compile reads instructions in plain language. No words are no rules.
+// Compile parses instructions in plain language. Empty instructions give no rules.
 func Compile(instructions string) ([]Rule, error) {
 	var rules []Rule
 	for _, text := range cut(instructions) {
@@ -53,7 +54,7 @@ func Compile(instructions string) ([]Rule, error) {
 	return rules, nil
 }
 
-// cut takes instructions apart. What is quoted stays together.
+// cut splits instructions. Quoted text stays together.
 func cut(instructions string) (out []string) {
 	quoted := regexp.MustCompile(`"[^"]*"|'[^']*'|“[^”]*”|/(?:[^/\\]|\\.)+/`).FindAllStringIndex(instructions, -1)
 	inside := func(at int) bool {

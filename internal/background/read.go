@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// CompilePrompt is what a model is told that reads instructions; Read takes its answer.
+// CompilePrompt tells a model how to read instructions. Read parses its answer.
 //
 //go:embed compile.md
 var CompilePrompt string
 
-// CompileTokens is the most that such an answer takes: ten hooks fit.
+// CompileTokens is the maximum length of such an answer; ten hooks fit.
 const CompileTokens = 1500
 
-// Read makes rules of a model's answer. Nothing of it is taken that is not exactly of the form that was asked for.
+// Read parses a model's answer into rules. It accepts only exactly the requested form.
 func Read(answer string) ([]Rule, error) {
 	text := strings.TrimSpace(answer)
 	if inner, ok := strings.CutPrefix(text, "```"); ok {
@@ -44,7 +44,7 @@ func Read(answer string) ([]Rule, error) {
 	return rules, nil
 }
 
-// Spelled reads hooks that somebody has spelled out as a JSON list.
+// Spelled parses hooks written as a JSON list.
 func Spelled(text string) ([]Rule, error) {
 	var rules []Rule
 	if err := strictly(text, &rules); err != nil {
@@ -56,11 +56,11 @@ func Spelled(text string) ([]Rule, error) {
 	return Check(rules)
 }
 
-// Spell is the list that Spelled reads.
+// Spell returns the list that Spelled reads.
 func Spell(rules []Rule) string {
 	data, err := json.Marshal(rules)
 	if err != nil {
-		panic(err) // texts and numbers only
+		panic(err) // cannot happen with texts and numbers
 	}
 	return string(data)
 }

@@ -1,9 +1,7 @@
-// Package datadir knows where Chorus keeps what it keeps: the home folder and the
-// names below it.
+// Package datadir knows where Chorus stores its files: the home folder and the names below it.
 //
-// It promises that only the home folder itself is made when it is opened (for its
-// owner alone, 0700), that asking for a path touches nothing, and that an error
-// says what to do about it.
+// Opening the home creates only the home folder itself (for its owner only, 0700).
+// Asking for a path touches nothing. Errors say what to do.
 package datadir
 
 import (
@@ -19,9 +17,8 @@ import (
 	"chorus/internal/text"
 )
 
-// Find says where the home folder is: CHORUS_HOME, else ~/.chorus. A leading ~ is
-// understood, since environment files are not read by a shell. The folder need
-// not exist.
+// Find returns the path of the home folder: CHORUS_HOME, or else ~/.chorus. It expands a leading ~,
+// since environment files are not read by a shell. The folder need not exist.
 func Find(env func(string) string) (string, error) {
 	dir := strings.TrimSpace(env("CHORUS_HOME"))
 	if dir == "" {
@@ -57,7 +54,7 @@ func userHome(env func(string) string) (string, error) {
 // Home is an opened home folder.
 type Home struct{ dir string }
 
-// Open makes the folder if it is not there and checks that it can be written.
+// Open creates the folder if it does not exist and checks that it can be written.
 func Open(dir string) (*Home, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
@@ -72,11 +69,11 @@ func Open(dir string) (*Home, error) {
 	return &Home{dir: abs}, nil
 }
 
-// At is a home folder that is looked at and not used: nothing is made or checked.
+// At returns a home folder for inspection. Nothing is created or checked.
 func At(dir string) *Home { return &Home{dir: dir} }
 
-// checkWritable tries the real thing: access bits say too little on network
-// file systems, in containers and for root.
+// checkWritable writes a file: permission bits say too little on
+// network file systems, in containers and for root.
 func checkWritable(dir string) error {
 	if _, err := os.ReadDir(dir); err != nil {
 		return err
@@ -103,7 +100,7 @@ func remedy(err error) string {
 	}
 }
 
-// Dir is the folder itself, as an absolute path.
+// Dir returns the folder itself, as an absolute path.
 func (h *Home) Dir() string { return h.dir }
 
 func (h *Home) join(names ...string) string {
@@ -131,7 +128,7 @@ func (h *Home) Processes() string       { return h.join("processes") }
 func (h *Home) Images() string          { return h.join("cache", "images") }
 func (h *Home) History() string         { return h.join("terminal_history") } // what was typed, for the next session
 
-// ImageCache is where fetched pictures are kept: images in CACHE_PATH, else in cache of the home.
+// ImageCache returns the folder for fetched pictures: images in CACHE_PATH, or else in the home's cache.
 func (h *Home) ImageCache(env func(string) string) string {
 	if dir := env("CACHE_PATH"); dir != "" {
 		return filepath.Join(dir, "images")
@@ -148,51 +145,51 @@ func (h *Home) AgentFolders() string { return h.join("run", "agents") }
 // DocumentNotes has a note for each document that has, or had, a copy in this home.
 func (h *Home) DocumentNotes() string { return h.join("run", "documents") }
 
-// ForgottenUpTo has the number of the last change of a document that was looked at for what is to be forgotten.
+// ForgottenUpTo holds the number of the last document change that was checked for things to forget.
 func (h *Home) ForgottenUpTo() string { return h.join("run", "forgotten") }
 
 func (h *Home) Guilds() string   { return h.join("guilds") }
 func (h *Home) Template() string { return h.join("template") }
 func (h *Home) Trash() string    { return h.join(".trash") }
 
-// Project is the folder of a project, with its notes, its repositories and the checkouts of its tasks.
+// Project returns the folder of a project, with its notes, its repositories and the checkouts of its tasks.
 func (h *Home) Project(id string) string      { return h.join("projects", id) }
 func (h *Home) ProjectNotes(id string) string { return h.join("projects", id, "notes") }
 func (h *Home) ProjectRepo(id, repo string) string {
 	return h.join("projects", id, "repos", repo+".git")
 }
 
-// ProjectCheckout is where a repository of a project is checked out beside its tasks. The last part is git's name of the worktree, which
-// no task has.
+// ProjectCheckout returns where a repository of a project is checked out outside of tasks.
+// The last part is git's name for the worktree, which no task has.
 func (h *Home) ProjectCheckout(id, repo string) string {
 	return h.join("projects", id, "checkouts", repo, "checkout")
 }
 
-// TaskDir is the folder of a task.
+// TaskDir returns the folder of a task.
 func (h *Home) TaskDir(project, task string) string {
 	return h.join("projects", project, "tasks", task)
 }
 
-// Prompt is a person's own text in place of the prompt of an agent that is built in.
+// Prompt returns the file with a person's replacement for a built-in agent's prompt.
 func (h *Home) Prompt(name string) string { return h.join("prompts", name+".md") }
 
-// AgentDir is an agent's folder; the name must be valid (chat.ValidAgentName).
+// AgentDir returns an agent's folder. The name must be valid (chat.ValidAgentName).
 func (h *Home) AgentDir(name string) string { return h.join("agents", name) }
 
-// ThreadDir is a thread's folder: its mirrors, attachments and scratch space.
+// ThreadDir returns a thread's folder, with its mirrors, attachments and scratch space.
 func (h *Home) ThreadDir(id chat.ThreadID) string {
 	return h.join(filepath.FromSlash(id.Dir()))
 }
 
-// Scratch is where a thread works that works nowhere else.
+// Scratch returns the working folder of a thread that has no other.
 func (h *Home) Scratch(id chat.ThreadID) string { return filepath.Join(h.ThreadDir(id), "scratch") }
 
-// Outputs is where the whole text of a thread's long tool results goes.
+// Outputs returns the folder for the full texts of a thread's long tool results.
 func (h *Home) Outputs(id chat.ThreadID) string {
 	return h.join("outputs", filepath.FromSlash(id.Dir()))
 }
 
-// Ensure makes a folder below the home (0700) and returns it.
+// Ensure creates a folder below the home (0700) and returns it.
 func (h *Home) Ensure(dir string) (string, error) {
 	if dir != h.dir && !strings.HasPrefix(dir, h.dir+string(filepath.Separator)) {
 		return "", fmt.Errorf("make folder %s: it is not below the home folder %s", dir, h.dir)
@@ -203,8 +200,8 @@ func (h *Home) Ensure(dir string) (string, error) {
 	return dir, nil
 }
 
-// WriteFile writes a file whole or not at all: to a temporary file beside it, to the
-// disk, then into place. Readers see the old or the new content, never a part.
+// WriteFile replaces a file atomically: it writes a temporary file next to it, syncs it to disk
+// and renames it. Readers see the old or the new content, never a part.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
 	if err != nil {

@@ -19,46 +19,47 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Handler does what event files say. An error that is Rejected is about the file, which is put aside; any other is
-// about the world, and the file is tried again later.
+// Handler carries out event files. A Rejected error is about the file, which is set aside. Any
+// other error is about the environment, and the file is tried again later.
 type Handler interface {
-	// Say says an immediate event, once for a key however often it is called.
+	// Say delivers an immediate event, only once per key.
 	Say(ctx context.Context, file, key string, e Event) error
-	// Keep keeps an event with set times; over: it was due for the last time, and the file is not needed any more.
+	// Keep stores an event with set times. over means that it was due for
+	// the last time and the file is no longer needed.
 	Keep(ctx context.Context, file, digest string, e Event) (over bool, err error)
-	// Only forgets the events of all files but these.
+	// Only removes the events of all files but these.
 	Only(ctx context.Context, files []string) error
 }
 
-// Rejected is what is wrong with a file.
+// Rejected says what is wrong with a file.
 type Rejected struct{ Why string }
 
 func (r *Rejected) Error() string { return r.Why }
 
-// Folder is a folder with event files.
+// Folder is a folder of event files.
 type Folder struct {
 	Dir     string
 	Handler Handler
 	Log     *slog.Logger
-	Pause   func(context.Context, time.Duration) // between tries at a file that is being written; nil: that time
+	Pause   func(context.Context, time.Duration) // between attempts to read a file that is being written; nil sleeps
 }
 
 const (
-	settle   = 100 * time.Millisecond // of quiet, so that a file is written whole
+	settle   = 100 * time.Millisecond // time without changes, so that a file is complete
 	tries    = 3
 	rescan   = 30 * time.Second
 	atOnce   = 32
 	rejected = "rejected"
 )
 
-// Run reads the folder until the context ends: what lies there, and what changes.
+// Run processes the folder until the context ends: the files that are there, and changes.
 func (f *Folder) Run(ctx context.Context) {
 	watcher := folders.Watch(func(path string) bool { return filepath.Ext(path) == ".json" })
 	defer watcher.Close()
 	tick := time.NewTicker(rescan)
 	defer tick.Stop()
 	for {
-		_ = os.MkdirAll(f.Dir, 0o700) // so that it can be watched; Look says what is wrong
+		_ = os.MkdirAll(f.Dir, 0o700) // so that it can be watched; Look reports errors
 		watcher.Add(f.Dir)
 		if err := f.Look(ctx); err != nil && ctx.Err() == nil {
 			f.Log.Warn("event files cannot be read: "+err.Error(), "component", "events", "event", "events_not_read")
@@ -86,7 +87,7 @@ func (f *Folder) pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Look reads the folder once.
+// Look processes the folder once.
 func (f *Folder) Look(ctx context.Context) error {
 	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
 		return err
@@ -120,7 +121,7 @@ func (f *Folder) Look(ctx context.Context) error {
 	return f.Handler.Only(ctx, kept)
 }
 
-// file does what a file says, and reports whether it stays there.
+// file carries out one file, and reports whether the file stays.
 func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 	path := filepath.Join(f.Dir, name)
 	data, info, err := read(path)
@@ -160,7 +161,7 @@ func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 		f.Log.Warn("an event file is tried again later: "+err.Error(), "component", "events", "event", "event_not_taken", "file", name)
 		return true
 	case over:
-		if err := f.remove(name, digest); err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be taken again, and change nothing
+		if err := f.remove(name, digest); err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be processed again without effect
 			f.Log.Warn("an event file cannot be removed: "+err.Error(), "component", "events", "event", "event_not_removed", "file", name)
 		}
 		return false
@@ -168,7 +169,7 @@ func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 	return true
 }
 
-// remove removes a file that was taken. Another event may have been written under its name meanwhile: that one stays.
+// remove removes a processed file. If another event was written under its name meanwhile, that one stays.
 func (f *Folder) remove(name, digest string) error {
 	path, aside := filepath.Join(f.Dir, name), filepath.Join(f.Dir, "."+name+".taken")
 	if err := os.Rename(path, aside); err != nil {
@@ -185,7 +186,7 @@ func (f *Folder) remove(name, digest string) error {
 	return os.Remove(aside)
 }
 
-// read reads a file that nobody else could have put there: no link, no pipe, and no more than is allowed.
+// read reads a regular file of at most the allowed size. It refuses links and pipes.
 func read(path string) ([]byte, fs.FileInfo, error) {
 	file, info, err := plainfile.OpenNoLink(path)
 	if errors.Is(err, plainfile.ErrNotPlain) {
@@ -199,7 +200,7 @@ func read(path string) ([]byte, fs.FileInfo, error) {
 	return data, info, err
 }
 
-// reject puts a file aside, with the reason beside it.
+// reject sets a file aside, with the reason in a file next to it.
 func (f *Folder) reject(name, why string) {
 	dir := filepath.Join(f.Dir, rejected)
 	err := os.MkdirAll(dir, 0o700)

@@ -1,5 +1,5 @@
-// Package eventfile reads files in a folder as events for agents: other programs write a file, and what stands in it
-// is said to a thread, at once or at set times.
+// Package eventfile turns files in a folder into events for agents: other programs write a
+// file, and its text is delivered to a thread, at once or at set times.
 package eventfile
 
 import (
@@ -21,16 +21,16 @@ const (
 	Periodic  = "periodic"
 )
 
-// Event is what a file says.
+// Event is the content of a file.
 type Event struct {
 	Type     string
-	Thread   string // where it is said
-	Adapter  string // else: on which platform
-	Channel  string // and in which of its channels a new thread is begun
+	Thread   string // thread that gets the text
+	Adapter  string // otherwise: the platform
+	Channel  string // and the channel in which a new thread begins
 	Text     string
-	Schedule string // as it was written: an instant or cron; "" of an immediate one
+	Schedule string // as written: an instant or cron; "" for an immediate one
 	Zone     string
-	Spec     schedule.Spec // of Schedule
+	Spec     schedule.Spec // parsed from Schedule
 }
 
 // fields are the keys of a file, in both spellings that are in use.
@@ -45,7 +45,7 @@ type fields struct {
 	Timezone  string `json:"timezone"`
 }
 
-// The bounds of a file.
+// The limits for a file.
 const (
 	maxFile = 256 << 10
 	maxText = 100_000
@@ -69,13 +69,13 @@ func Parse(data []byte) (Event, error) {
 	case f.ThreadID == "" && (f.AdapterID == "" || f.ChannelID == ""):
 		return Event{}, errors.New(`say where: "threadId", or "adapterId" and "channelId"`)
 	}
-	if e.Thread != "" { // it wins over a channel
+	if e.Thread != "" { // it takes precedence over a channel
 		e.Adapter, e.Channel = "", ""
 	}
 	return e, e.when(f)
 }
 
-// when reads at what time an event is due.
+// when reads when an event is due.
 func (e *Event) when(f fields) error {
 	switch e.Type {
 	case Immediate:
@@ -111,7 +111,7 @@ func (e *Event) when(f fields) error {
 	return nil
 }
 
-// Words are what is said: with where it comes from, as agents know it.
+// Words returns the text with its origin, as agents see it.
 func (e Event) Words(file string) string {
 	when := e.Schedule
 	if e.Type == Immediate {
@@ -120,11 +120,11 @@ func (e Event) Words(file string) string {
 	return fmt.Sprintf("[EVENT:%s:%s:%s] %s", file, e.Type, when, e.Text)
 }
 
-// Text is the words without where they come from: what Words made of the text of a file. Words of no file are as they
-// are.
+// Text returns the words without their origin; it reverses Words. Words
+// that are not from a file are returned unchanged.
 func Text(file, words string) string {
 	if rest, ok := strings.CutPrefix(words, "[EVENT:"+file+":"); ok && file != "" {
-		if _, text, ok := strings.Cut(rest, "] "); ok { // neither a type nor a time has such a bracket
+		if _, text, ok := strings.Cut(rest, "] "); ok { // neither a type nor a time contains such a bracket
 			return text
 		}
 	}

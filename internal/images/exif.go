@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// photo is what the segments of a JPEG say beyond its size.
+// photo is what the segments of a JPEG say besides its size.
 type photo struct {
 	turn        int  // EXIF orientation, 1 to 8; 1 is upright
 	progressive bool // decoding keeps all coefficients in memory
 }
 
-// segments walks a JPEG's segments up to the first scan. Whatever makes no sense
-// ends the walk: it only costs the turn.
+// segments reads a JPEG's segments up to the first scan. It stops at
+// anything invalid, which only loses the orientation.
 func segments(data []byte) photo {
 	p := photo{turn: 1}
 	if len(data) < 2 {
@@ -42,7 +42,7 @@ func segments(data []byte) photo {
 	return p
 }
 
-// orientation finds tag 0x0112 in the first directory of a TIFF header; 0: none.
+// orientation finds tag 0x0112 in the first directory of a TIFF header, or returns 0.
 func orientation(tiff []byte) int {
 	if len(tiff) < 8 {
 		return 0

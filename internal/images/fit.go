@@ -1,5 +1,5 @@
-// Package images makes pictures fit for models. It promises that a picture is a PNG, JPEG,
-// GIF or WebP by its own bytes, and that its size is checked before anything is decoded.
+// Package images converts pictures to what models accept. A picture is a PNG, JPEG, GIF or WebP
+// according to its own bytes, and its size is checked before anything is decoded.
 package images
 
 import (
@@ -12,16 +12,16 @@ import (
 	"image/jpeg"
 )
 
-// Limits are what a provider takes of one picture. Zero fields mean the default.
+// Limits are what a provider accepts for one picture. Zero fields mean the default.
 type Limits struct {
 	Base64 int // bytes after base64
 	Edge   int // pixels of the longer side
 }
 
-// The limits that suit every provider.
+// Limits that suit every provider.
 const (
 	DefaultBase64 = 5 << 20
-	DefaultEdge   = 1568 // beyond it providers scale down themselves
+	DefaultEdge   = 1568 // above it providers scale down themselves
 )
 
 func (l Limits) filled() Limits {
@@ -38,21 +38,21 @@ func (l Limits) fits(size int64, w, h int) bool {
 	return base64.StdEncoding.EncodedLen(int(size)) <= l.Base64 && max(w, h) <= l.Edge
 }
 
-// maxFrames bounds an animation; a model sees the first frame of it anyway.
+// maxFrames limits an animation; a model sees only its first frame anyway.
 const maxFrames = 1000
 
-// tries are the qualities and sizes of a re-encoded picture: first the quality
-// falls, then the size. Five tries and no more.
+// tries are the qualities and sizes for re-encoding: first the quality is
+// reduced, then the size. There are only five tries.
 var tries = []struct{ quality, percent int }{{85, 100}, {70, 100}, {55, 100}, {55, 80}, {55, 64}}
 
-// decodeWeight is how many times the largest number of pixels decoding may cost: a plain pixel counts
-// once, one with 16 bits a colour twice, one of a progressive JPEG three times.
+// decodeWeight limits the cost of decoding, as a multiple of the largest number of pixels. A plain
+// pixel counts once, one with 16 bits per colour twice, one of a progressive JPEG three times.
 const decodeWeight = 2
 
-// Fit makes of a picture what a provider takes. One that fits is returned as it
-// is; any other is made smaller and becomes a JPEG, upright and on white, of a GIF
-// the first frame. The same bytes give the same bytes, so a prompt's prefix holds.
-// Limits are the provider's; most is the largest number of pixels to decode.
+// Fit converts a picture to what a provider accepts. A picture that fits is returned unchanged. Any
+// other is made smaller and becomes an upright JPEG on white; from a GIF it takes the first frame.
+// The same input gives the same bytes, so a prompt's prefix stays valid. limits are the provider's;
+// most is the largest number of pixels to decode.
 func Fit(data []byte, limits Limits, most int64) (fitted []byte, mediaType string, w, h int, err error) {
 	limits = limits.filled()
 	s, err := inspect(bytes.NewReader(data), most)
@@ -99,8 +99,8 @@ func Fit(data []byte, limits Limits, most int64) (fitted []byte, mediaType strin
 	return nil, "", 0, 0, fmt.Errorf("%w: %d×%d pixels do not fit into %d bytes even at low quality; make it smaller", ErrTooLarge, s.Width, s.Height, limits.Base64)
 }
 
-// within is the largest size of the same shape that is no longer than edge and no
-// larger than percent of the original.
+// within returns the largest size of the same shape that is not longer
+// than edge and at most percent of the original.
 func within(w, h, edge, percent int) (int, int) {
 	edge = max(1, min(edge, max(w, h)*percent/100))
 	if w >= h {
@@ -109,15 +109,14 @@ func within(w, h, edge, percent int) (int, int) {
 	return max(1, (w*edge+h/2)/h), edge
 }
 
-// shrink scales down by averaging areas, on white. It works row by row and in whole
-// numbers: a large photograph needs one row more than itself, and every machine
-// gets the same pixels.
+// shrink scales down by averaging areas, on white. It works row by row and in integers: a large
+// photograph needs only one more row of memory than itself, and every machine gets the same pixels.
 func shrink(src image.Image, screen image.Rectangle, w, h int) *image.RGBA {
 	sw, sh := screen.Dx(), screen.Dy()
 	out := image.NewRGBA(image.Rect(0, 0, w, h))
 	row := image.NewRGBA(image.Rect(0, 0, sw, 1))
-	narrow := make([]uint64, w*3) // one source row, as wide as the target
-	sum := make([]uint64, w*3)    // one target row in the making
+	narrow := make([]uint64, w*3) // one source row, scaled to the width of the target
+	sum := make([]uint64, w*3)    // the unfinished target row
 	area := uint64(sw) * uint64(sh)
 	white := image.NewUniform(color.White)
 	for y, ty := 0, 0; y < sh; y++ {
@@ -143,7 +142,7 @@ func shrink(src image.Image, screen image.Rectangle, w, h int) *image.RGBA {
 	return out
 }
 
-// narrowRow averages a row of sw pixels into w; its sums are sw times the colours.
+// narrowRow averages a row of sw pixels into w pixels. Its sums are sw times the colours.
 func narrowRow(narrow []uint64, pix []byte, sw, w int) {
 	clear(narrow)
 	for x, tx := 0, 0; x < sw; x++ {

@@ -15,14 +15,13 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// Errors that callers may want to tell apart; each comes wrapped in a sentence
-// that says what to do.
+// Errors that callers may want to distinguish. Each is wrapped in a sentence that says what to do.
 var (
 	ErrNotImage = errors.New("not a picture that a model can take")
 	ErrTooLarge = errors.New("the picture is too large")
 )
 
-// The media types that every provider takes. There are no others here.
+// The media types that every provider accepts. No others are supported.
 const (
 	PNG  = "image/png"
 	JPEG = "image/jpeg"
@@ -30,11 +29,11 @@ const (
 	WebP = "image/webp"
 )
 
-// sniffLen is how much Sniff looks at.
+// sniffLen is how many bytes Sniff needs.
 const sniffLen = 12
 
-// Sniff tells the type from the first bytes, whatever a header or a name claims.
-// Empty: it is none of ours.
+// Sniff determines the type from the first bytes, whatever a header or a
+// name claims. It returns "" for unsupported types.
 func Sniff(data []byte) string {
 	switch {
 	case bytes.HasPrefix(data, []byte("\x89PNG")):
@@ -54,12 +53,12 @@ func Sniff(data []byte) string {
 type shape struct {
 	Type          string
 	Width, Height int
-	deep          bool // 16 bits a colour
+	deep          bool // 16 bits per colour
 }
 
 func (s shape) pixels() int64 { return int64(s.Width) * int64(s.Height) }
 
-// inspect reads the header, and for a GIF the list of frames, and refuses what
+// inspect reads the header and, for a GIF, the list of frames, and refuses what
 // would be too large when decoded. It decodes nothing.
 func inspect(r io.ReadSeeker, maxPixels int64) (shape, error) {
 	head := make([]byte, sniffLen)
@@ -118,8 +117,8 @@ func header(kind string, r io.Reader) (config image.Config, err error) {
 	}
 }
 
-// decode decodes a picture that inspect has let through; of a GIF the first frame,
-// laid on its screen.
+// decode decodes a picture that inspect has accepted; from a GIF it
+// takes the first frame, placed on its screen.
 func decode(s shape, r io.Reader) (img image.Image, err error) {
 	defer guard(&err)
 	switch s.Type {
@@ -138,16 +137,15 @@ func decode(s shape, r io.Reader) (img image.Image, err error) {
 	return img, nil
 }
 
-// guard turns a decoder's panic into an error: the bytes are a stranger's, and no
-// picture is worth the process.
+// guard turns a decoder's panic into an error. The bytes are untrusted and must not crash the process.
 func guard(err *error) {
 	if r := recover(); r != nil {
 		*err = fmt.Errorf("%w: the decoder failed: %v", ErrNotImage, r)
 	}
 }
 
-// gifFrames counts the frames without decoding them, and stops counting beyond
-// most. A file that ends early counts what it has: browsers show those too.
+// gifFrames counts the frames without decoding them, and stops above most. In a file that ends
+// early it counts the frames that are there, since browsers show those too.
 func gifFrames(r *bufio.Reader, most int) (int, error) {
 	head := make([]byte, 13)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -204,7 +202,7 @@ func skipFrame(r *bufio.Reader) error {
 	return err
 }
 
-// skipColours passes over a colour table, if the flags say that there is one.
+// skipColours skips a colour table if the flags say that there is one.
 func skipColours(r *bufio.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil

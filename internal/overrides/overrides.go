@@ -1,5 +1,5 @@
-// Package overrides keeps what somebody chose for one thread in this process: flags and
-// slash commands. They change while a run goes on and end with the process.
+// Package overrides holds what somebody chose for one thread in this process, with flags and slash
+// commands. The choices may change during a run and end with the process.
 package overrides
 
 import (
@@ -13,38 +13,38 @@ import (
 type Values struct {
 	chat.Terms
 	CanAsk bool
-	Start  int64 // the last event there was when the session was opened; what came before is its own too
-	Until  int64 // it begins no run with a later prompt; 0: with any
+	Start  int64 // the last event when the session was opened; earlier words count as its own too
+	Until  int64 // it starts no run with a later prompt; 0: no limit
 }
 
-// Own reports whether words are this session's: its own, or those of a terminal that it
-// was opened to go on with.
+// Own reports whether words belong to this session: its own, or those
+// of the terminal session that it continues.
 func (v Values) Own(s transcript.Sender) bool {
 	return s.Terms.By != "" && s.Terms.By == v.By || s.Principal.Kind == chat.LocalUser && s.Seq <= v.Start
 }
 
-// Thread is what was chosen for one thread.
+// Thread holds the choices for one thread.
 type Thread struct {
 	mu     sync.Mutex
 	values Values
-	always map[string]bool // actions that were allowed for the rest of the session
+	always map[string]bool // actions allowed for the rest of the session
 }
 
-// Snapshot is what holds now.
+// Snapshot returns the current values.
 func (t *Thread) Snapshot() Values {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.values
 }
 
-// Set changes the values in one step.
+// Set changes the values atomically.
 func (t *Thread) Set(change func(*Values)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	change(&t.values)
 }
 
-// Allow lets actions pass for the rest of the session.
+// Allow allows actions for the rest of the session.
 func (t *Thread) Allow(actions ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -63,13 +63,13 @@ func (t *Thread) Allowed(action string) bool {
 	return t.always[action]
 }
 
-// Threads are the overrides of all threads of a process. The zero value works.
+// Threads are the overrides of all threads of a process. The zero value is ready to use.
 type Threads struct {
 	mu   sync.Mutex
 	byID map[chat.ThreadID]*Thread
 }
 
-// For gives a thread's overrides, made at first use.
+// For returns a thread's overrides, creating them at first use.
 func (t *Threads) For(thread chat.ThreadID) *Thread {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,9 +1,9 @@
-// Package polltest waits, in tests, for what nothing rings for: another process, its files,
-// rows that somebody else writes.
+// Package polltest lets tests wait for things that send no signal: another
+// process, its files, rows that somebody else writes.
 //
-// It promises to look at once and then often, to give up after a time that is more than
-// anything needs also on a busy machine, and to say then what was waited for. Whatever
-// rings (a channel, a watch, a simulator's Wait) is better waited for by that.
+// It checks at once and then often. It gives up after a time that is more than enough
+// even on a busy machine, and then says what it waited for. Use it only where there is
+// no signal (a channel, a watch, a simulator's Wait).
 package polltest
 
 import (
@@ -16,7 +16,7 @@ const (
 	atLatest = time.Minute
 )
 
-// Until looks again until something is so, and ends the test if it never is.
+// Until checks repeatedly until so returns true, and fails the test if it never does.
 func Until(t testing.TB, what string, so func() bool) {
 	t.Helper()
 	if !Soon(so) {
@@ -24,7 +24,7 @@ func Until(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// Soon looks again until something is so, and reports whether it ever was.
+// Soon checks repeatedly until so returns true, and reports whether it ever did.
 func Soon(so func() bool) bool {
 	if so() {
 		return true

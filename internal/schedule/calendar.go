@@ -13,7 +13,7 @@ import (
 // calendar is the five fields of cron as sets of numbers, one bit each.
 type calendar struct {
 	minutes, hours, days, months, weekdays uint64
-	anyDay, anyWeekday                     bool // the field does not narrow
+	anyDay, anyWeekday                     bool // the field does not restrict anything
 	everyHour                              bool
 }
 
@@ -45,7 +45,7 @@ func parseCalendar(fields string) (calendar, error) {
 
 var toSunday = pattern.Lazy(`\b([0-6])-7\b`)
 
-// sundays writes a Sunday that is called 7 as 0, which is all that the parser knows.
+// sundays replaces a Sunday written as 7 with 0, because the parser only knows 0.
 func sundays(fields string) string {
 	parts := strings.Fields(fields)
 	if len(parts) != 5 {
@@ -62,17 +62,18 @@ func sundays(fields string) string {
 	return strings.Join(parts, " ")
 }
 
-// farthest is how many days ahead a day can lie that ever comes: eight years pass without a 29 February around 2100.
+// farthest is how many days ahead a matching day can be, if there is any:
+// around 2100, eight years pass without a 29 February.
 const farthest = 9 * 366
 
-// next is the first time that fits after an instant, whose location counts.
+// next returns the first matching time after an instant, in the instant's location.
 //
-// A time that the clocks skip is due right after the gap, and one that comes twice is due the first time. What is
-// due in every hour goes by the time that passes: nothing is late when an hour is skipped, and none is left out
-// when one comes twice.
+// A time skipped by a clock change is due right after the gap, and one that occurs twice is due the
+// first time. What is due in every hour follows elapsed time: nothing is late when an hour is
+// skipped, and nothing is left out when one occurs twice.
 func (c calendar) next(after time.Time) time.Time {
 	zone := after.Location()
-	y, m, d := after.AddDate(0, 0, -1).Date() // what was due yesterday may be moved to today by a gap at midnight
+	y, m, d := after.AddDate(0, 0, -1).Date() // a gap at midnight may move yesterday's time to today
 	for offset := range farthest {
 		day := time.Date(y, m, d+offset, 12, 0, 0, 0, time.UTC) // UTC has all days
 		if !c.fits(day) {
@@ -85,8 +86,8 @@ func (c calendar) next(after time.Time) time.Time {
 	return time.Time{}
 }
 
-// fits reports whether a day is one of those that are meant. Where both the day of the month and that of the week
-// are narrowed, either is enough, as cron has always had it.
+// fits reports whether a day matches. If both the day of the month and the day of the
+// week are restricted, one match is enough, as in every cron.
 func (c calendar) fits(day time.Time) bool {
 	if c.months>>uint(day.Month())&1 == 0 {
 		return false
@@ -98,7 +99,7 @@ func (c calendar) fits(day time.Time) bool {
 	return inMonth || inWeek
 }
 
-// nextOn is the first time after an instant on one day.
+// nextOn returns the first time after an instant on one day.
 func (c calendar) nextOn(day, after time.Time, zone *time.Location) time.Time {
 	y, m, d := day.Date()
 	if c.everyHour {
@@ -120,7 +121,7 @@ func (c calendar) nextOn(day, after time.Time, zone *time.Location) time.Time {
 	return time.Time{}
 }
 
-// passing looks at the minutes of a day as they pass.
+// passing checks the minutes of a day as they elapse.
 func (c calendar) passing(begin, end, after time.Time) time.Time {
 	t := begin
 	if after.After(begin) {
@@ -134,8 +135,8 @@ func (c calendar) passing(begin, end, after time.Time) time.Time {
 	return time.Time{}
 }
 
-// instant is when a clock in the zone first shows a time of a day, or would have, had it not been put forward then:
-// the instant at which it was.
+// instant returns when a clock in the zone first shows a time of day. If the clock was
+// put forward past that time, it returns the instant of the change.
 func instant(y int, m time.Month, d, hour, minute int, zone *time.Location) time.Time {
 	want := time.Date(y, m, d, hour, minute, 0, 0, time.UTC)
 	t := time.Date(y, m, d, hour, minute, 0, 0, zone)
@@ -156,7 +157,7 @@ func instant(y int, m time.Month, d, hour, minute int, zone *time.Location) time
 	return t
 }
 
-// shows is what a clock shows at an instant, as a time that can be compared.
+// shows returns what a clock shows at an instant, as a time that can be compared.
 func shows(t time.Time) time.Time {
 	y, m, d := t.Date()
 	return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, time.UTC)

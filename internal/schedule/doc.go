@@ -1,6 +1,6 @@
-// Package schedule says when something is due: once, at an interval, or by the calendar of a time zone; and what a
-// schedule is.
+// Package schedule defines schedules and computes when something is due:
+// once, at an interval, or by the calendar of a time zone.
 //
-// It is pure: it knows no clock and keeps nothing. What a schedule starts, and that it starts it once, is the
-// business of those who use it.
+// It is pure: it has no clock and stores nothing. Its users start what a
+// schedule starts, and make sure that this happens once.
 package schedule

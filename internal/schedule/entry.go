@@ -9,41 +9,42 @@ import (
 // Kind says what a schedule is for.
 type Kind string
 
-// The kinds. A timer and a self activation are set by an agent in a room, for itself.
+// The kinds. An agent in a room sets timers and self activations for itself.
 const (
 	Ordinary       Kind = ""
 	Timer          Kind = "timer"
 	SelfActivation Kind = "self_activation"
 )
 
-// Target is a channel of a platform in which a schedule posts its words and opens a thread on them, each time a new one.
+// Target is a channel of a platform in which a schedule posts its
+// words and opens a new thread on them each time.
 type Target struct {
 	Adapter string // the platform
-	Channel string // its id there
+	Channel string // the channel's id there
 	Agent   string // who posts and answers
 }
 
-// Schedule is something that is said at set times: in a thread, or in a channel.
+// Schedule is a text to be said at set times, in a thread or in a channel.
 type Schedule struct {
 	ID      string
 	Kind    Kind
-	Owner   chat.Principal // whose rights and money it uses
-	Thread  chat.ThreadID  // "": it has a target
+	Owner   chat.Principal // its rights and money are used
+	Thread  chat.ThreadID  // "" if it has a target
 	Target  Target
 	Words   string
-	Said    string // when, as it was said
-	Spec    string // when, as it is read
+	Said    string // when, as written by people
+	Spec    string // when, as parsed
 	Zone    string
 	CatchUp string
 	Jitter  time.Duration
-	Due     time.Time // zero: never again
-	Begins  time.Time // Due and its jitter
+	Due     time.Time // zero if never again
+	Begins  time.Time // Due plus its jitter
 	Paused  bool
-	Held    bool // the conversation in which it speaks was deleted
-	Told    bool // the owner was told that the budget is spent, and it was not kept since
+	Held    bool // its conversation was deleted
+	Told    bool // the owner was told that the budget is spent, and it has not run since
 	Created time.Time
-	File    string // the event file that it comes from; empty: somebody added it
-	Digest  string // of that file
+	File    string // the event file that it comes from; "" if somebody added it
+	Digest  string // digest of that file
 }
 
 // The states of a due time.
@@ -53,17 +54,17 @@ const (
 	Skipped = "skipped"
 )
 
-// Run is what became of a due time.
+// Run says what became of a due time.
 type Run struct {
 	Due    time.Time
 	State  string
-	Thread chat.ThreadID // where it was said; "": in the schedule's own thread
-	Seq    int64         // of the prompt; 0: it is on its way
+	Thread chat.ThreadID // where it was said; "" for the schedule's own thread
+	Seq    int64         // sequence number of the prompt; 0 if it is not there yet
 	Why    string
 	At     time.Time
 }
 
-// Read reads when it is due.
+// Read parses when the schedule is due.
 func (s Schedule) Read() (Spec, error) {
 	zone, err := Zone(s.Zone)
 	if err != nil {
@@ -72,7 +73,7 @@ func (s Schedule) Read() (Spec, error) {
 	return Read(s.Spec, zone)
 }
 
-// Begin is when a due time begins: with the schedule's jitter.
+// Begin returns when a due time begins, with the schedule's jitter.
 func (s Schedule) Begin(due time.Time) time.Time {
 	if due.IsZero() {
 		return due

@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// CatchUp says what happens to times that passed while nobody could keep them.
+// CatchUp says what happens to times that passed while no process was running.
 type CatchUp string
 
 // The ways to catch up.
 const (
 	Skip CatchUp = "skip" // they are left out
-	Last CatchUp = "once" // the newest is kept, late
-	All  CatchUp = "all"  // each is kept, late, the newest hundred
+	Last CatchUp = "once" // the newest one is carried out late
+	All  CatchUp = "all"  // each is carried out late, at most the newest hundred
 )
 
 const (
-	// punctual is how late a time may be kept that is not to be caught up with.
+	// punctual is how late a time that is not to be caught up may still be carried out.
 	punctual = time.Minute
-	// mostMissed is how many of the missed are caught up with.
+	// mostMissed is the maximum number of missed times that are caught up.
 	mostMissed = 100
 )
 
-// Missed says which times are to be kept now, and what is due next, when due was the next time that was known.
-// The next one is always after now, so that each time is kept at most once, whatever the clock does.
+// Missed returns which times are to be carried out now, and what is due next, given the
+// next due time known before. The next one is always after now, so that each time is
+// carried out at most once, whatever the clock does.
 func (s Spec) Missed(due, now time.Time, how CatchUp) (keep []time.Time, next time.Time) {
 	if due.IsZero() || now.Before(due) {
 		return nil, due
@@ -40,8 +41,8 @@ func (s Spec) Missed(due, now time.Time, how CatchUp) (keep []time.Time, next ti
 	return newest, next
 }
 
-// newest are the last n times from due until now. Years of minutes are not walked through: what lies far behind is
-// looked for from nearer and nearer.
+// newest returns the last n times from due until now. It does not go through years of
+// minutes, but searches from closer and closer starting points.
 func (s Spec) newest(due, now time.Time, n int) []time.Time {
 	from := due.Add(-time.Nanosecond)
 	for back := time.Hour; back < now.Sub(due); back *= 4 {
@@ -52,7 +53,7 @@ func (s Spec) newest(due, now time.Time, n int) []time.Time {
 	}
 	var all []time.Time
 	if from.Before(due) && s.Next(from).After(due) {
-		all = append(all, due) // what was promised holds, though the rule has changed since
+		all = append(all, due) // it was announced, so it is carried out even if the rule has changed since
 	}
 	for t := s.Next(from); !t.IsZero() && !t.After(now); t = s.Next(t) {
 		if all = append(all, t); len(all) > n {
@@ -65,8 +66,8 @@ func (s Spec) newest(due, now time.Time, n int) []time.Time {
 	return all
 }
 
-// jitter is how much later than due something begins, at most as much as is allowed: the same for the same schedule
-// and time, so that a restart changes nothing.
+// jitter returns how much later than due something begins, at most most. It is always the
+// same for the same schedule and time, so a restart changes nothing.
 func jitter(schedule string, due time.Time, most time.Duration) time.Duration {
 	if most <= 0 {
 		return 0

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Parse reads when something is due: an instant, the fields of cron, or plain words. A time without a zone is one of
-// the given zone, and words such as "tomorrow" count from now. What is never due after now is an error,
-// unless it is due at once.
+// Parse reads when something is due: an instant, cron fields, or plain words. A time without a
+// zone is in the given zone, and words such as "tomorrow" are relative to now. Unless it is due
+// at once, something that is never due after now is an error.
 func Parse(text string, zone *time.Location, now time.Time) (Spec, error) {
 	text = strings.TrimSpace(text)
 	now = now.In(zone)
@@ -31,10 +31,10 @@ func Parse(text string, zone *time.Location, now time.Time) (Spec, error) {
 	return spec, nil
 }
 
-// atOnce are the words for what is due now.
+// atOnce are the words for something that is due now.
 var atOnce = []string{"immediate", "immediately", "now", "at once"}
 
-// Zone is the time zone of a name such as Europe/Berlin; an empty one is that of this machine.
+// Zone returns the time zone for a name such as Europe/Berlin; "" is that of this machine.
 func Zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.Local, nil
@@ -46,7 +46,7 @@ func Zone(name string) (*time.Location, error) {
 	return zone, nil
 }
 
-// instants are the ways to write one, with and without a zone.
+// instants are the formats of instants, with and without a zone.
 var instants = []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02"}
 
 func parse(text string, zone *time.Location, now time.Time) (Spec, error) {
@@ -57,7 +57,7 @@ func parse(text string, zone *time.Location, now time.Time) (Spec, error) {
 	return w.spec(zone, now)
 }
 
-// isCron reports whether a text is meant as cron: it has a star, or nothing but its characters in five fields.
+// isCron reports whether a text is meant as cron: it has a star, or five fields with only cron's characters.
 func isCron(text string) bool {
 	if strings.ContainsAny(text, "*@") || strings.Contains(text, "TZ=") {
 		return true
@@ -72,7 +72,7 @@ type words struct {
 	left []string
 }
 
-// tokens are the words of a text in lower case, without commas and words that add nothing.
+// tokens returns the words of a text in lower case, without commas and filler words.
 func tokens(text string) []string {
 	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == ' ' || r == ',' || r == '\t' || r == '\n' })
 	return slices.DeleteFunc(all, func(w string) bool { return w == "the" || w == "and" || w == "please" || w == "o'clock" })
@@ -87,7 +87,7 @@ func (w *words) confused() error {
 
 const forms = `say for instance "every weekday at 9", "every 20 minutes", "tomorrow at 17:30", "on the 1st of every month at 8", "2026-12-24 18:00" or cron fields such as "0 9 * * 1-5"`
 
-// next takes the first word if it is one of those.
+// next takes the first word if it is one of the given ones.
 func (w *words) next(any ...string) bool {
 	if len(w.left) > 0 && slices.Contains(any, w.left[0]) {
 		w.left = w.left[1:]
@@ -96,7 +96,7 @@ func (w *words) next(any ...string) bool {
 	return false
 }
 
-// steps reads what Spec.String writes of equal steps.
+// steps reads what Spec.String writes for equal steps.
 func (w *words) steps(zone *time.Location) (Spec, bool) {
 	if len(w.left) != 4 || w.left[0] != "every" || w.left[2] != "from" {
 		return Spec{}, false
@@ -156,7 +156,7 @@ func (w *words) spec(zone *time.Location, now time.Time) (Spec, error) {
 	}
 }
 
-// every reads what follows "every" where it is neither a day nor another single unit.
+// every reads what follows "every", if that is neither a day nor another single unit.
 func (w *words) every(zone *time.Location, now time.Time) (Spec, error) {
 	before := w.left
 	if step, ok := w.duration(); ok {
@@ -177,7 +177,7 @@ func (w *words) every(zone *time.Location, now time.Time) (Spec, error) {
 	return w.weekly(zone, "")
 }
 
-// equalSteps are minutes or hours. Those that divide an hour or a day stand on the clock, as people expect.
+// equalSteps handles minutes and hours. Steps that divide an hour or a day follow the clock, as people expect.
 func (w *words) equalSteps(step time.Duration, zone *time.Location, now time.Time) (Spec, error) {
 	minutes := int(step / time.Minute)
 	switch {
@@ -193,7 +193,7 @@ func (w *words) equalSteps(step time.Duration, zone *time.Location, now time.Tim
 	return Every(step, now.Truncate(time.Minute).Add(step))
 }
 
-// cron is for words that say all by themselves.
+// cron handles words that need nothing after them.
 func (w *words) cron(zone *time.Location, fields string) (Spec, error) {
 	if len(w.left) > 0 {
 		return Spec{}, w.confused()
@@ -201,7 +201,7 @@ func (w *words) cron(zone *time.Location, fields string) (Spec, error) {
 	return Cron(fields, zone)
 }
 
-// daily reads the time of day of days that are known.
+// daily reads the time of day for known days.
 func (w *words) daily(days string, zone *time.Location) (Spec, error) {
 	hour, minute, err := w.timeOfDay()
 	if err != nil {
@@ -242,7 +242,7 @@ func (w *words) monthly(zone *time.Location, first int) (Spec, error) {
 	return w.daily(fmt.Sprintf("%d * *", first), zone)
 }
 
-// once reads a day and a time of day, of which one may be missing.
+// once reads a day and a time of day, one of which may be missing.
 func (w *words) once(zone *time.Location, now time.Time) (Spec, error) {
 	y, m, d := now.Date()
 	fixed := true
@@ -264,7 +264,7 @@ func (w *words) once(zone *time.Location, now time.Time) (Spec, error) {
 			return Spec{}, w.confused()
 		}
 	case w.dayOfWeek(&d, now):
-		if strings.HasSuffix(before[0], "days") { // "mondays at 9" are all of them
+		if strings.HasSuffix(before[0], "days") { // "mondays at 9" means every Monday
 			w.left = before
 			return w.weekly(zone, "")
 		}
@@ -276,13 +276,13 @@ func (w *words) once(zone *time.Location, now time.Time) (Spec, error) {
 		return Spec{}, err
 	}
 	at := instant(y, m, d, hour, minute, zone)
-	if !fixed && !at.After(now) { // "at 9" in the evening is tomorrow's
+	if !fixed && !at.After(now) { // "at 9", said in the evening, means tomorrow
 		at = instant(y, m, d+1, hour, minute, zone)
 	}
 	return Once(at), nil
 }
 
-// dayOfWeek reads one and moves the day to the next such, not today.
+// dayOfWeek reads a day of the week and moves d to the next such day, not today.
 func (w *words) dayOfWeek(d *int, now time.Time) bool {
 	if len(w.left) == 0 {
 		return false
@@ -362,7 +362,7 @@ func (w *words) duration() (time.Duration, bool) {
 	return 0, false
 }
 
-// timeOfDay reads the rest: "at 9", "at 17:30", "9am", "noon". Nothing is nine in the morning.
+// timeOfDay reads the rest: "at 9", "at 17:30", "9am", "noon". No words mean nine in the morning.
 func (w *words) timeOfDay() (hour, minute int, err error) {
 	w.next("at")
 	if len(w.left) == 0 {
@@ -408,8 +408,8 @@ func (w *words) timeOfDay() (hour, minute int, err error) {
 	return hour, minute, nil
 }
 
-// Read reads an instant, cron fields or what Spec.String wrote. It may lie in the past; words that count from now
-// are not understood.
+// Read reads an instant, cron fields or what Spec.String wrote. It may be
+// in the past. Relative words are not understood.
 func Read(text string, zone *time.Location) (Spec, error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range instants {

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// Spec is when something is due. The zero value is never due.
+// Spec says when something is due. The zero value is never due.
 type Spec struct {
 	zone  *time.Location
 	at    time.Time     // once
-	every time.Duration // again and again, counted from at
+	every time.Duration // repeatedly, counted from at
 	cron  string        // by the calendar: five fields
 	rule  calendar
 }
 
-// Once is due at one instant.
+// Once returns a Spec that is due at one instant.
 func Once(at time.Time) Spec { return Spec{zone: at.Location(), at: at} }
 
-// Every is due in equal steps of time from an instant on, which is the first.
+// Every returns a Spec that is due in equal steps of time, the first at from.
 func Every(step time.Duration, from time.Time) (Spec, error) {
 	if step < shortest {
 		return Spec{}, fmt.Errorf("every %s is too often: the least is every minute", step)
@@ -25,10 +25,11 @@ func Every(step time.Duration, from time.Time) (Spec, error) {
 	return Spec{zone: from.Location(), at: from, every: step}, nil
 }
 
-// shortest is the least time between two dues.
+// shortest is the shortest time between two due times.
 const shortest = time.Minute
 
-// Cron is due by the calendar of a zone: minute, hour, day of the month, month and day of the week.
+// Cron returns a Spec that is due by the calendar of a zone: minute,
+// hour, day of the month, month and day of the week.
 func Cron(fields string, zone *time.Location) (Spec, error) {
 	rule, err := parseCalendar(fields)
 	if err != nil {
@@ -40,10 +41,10 @@ func Cron(fields string, zone *time.Location) (Spec, error) {
 // Repeats reports whether it is due more than once.
 func (s Spec) Repeats() bool { return s.every > 0 || s.cron != "" }
 
-// Zone is the time zone by which it goes.
+// Zone returns its time zone.
 func (s Spec) Zone() *time.Location { return s.zone }
 
-// Next is the first time after an instant at which it is due; the zero time: never again.
+// Next returns the first due time after an instant, or zero if there is none.
 func (s Spec) Next(after time.Time) time.Time {
 	switch {
 	case s.cron != "":
@@ -61,10 +62,10 @@ func (s Spec) Next(after time.Time) time.Time {
 	}
 }
 
-// First is when it is due for the first time, of what is due once or in equal steps.
+// First returns the first due time of a Spec that is due once or in equal steps.
 func (s Spec) First() time.Time { return s.at }
 
-// Upcoming are the next times after an instant, at most n.
+// Upcoming returns the next due times after an instant, at most n.
 func (s Spec) Upcoming(after time.Time, n int) []time.Time {
 	var all []time.Time
 	for len(all) < n {
@@ -76,7 +77,7 @@ func (s Spec) Upcoming(after time.Time, n int) []time.Time {
 	return all
 }
 
-// String is the spec in a form that Parse reads: fields of cron, an instant, or steps with their beginning.
+// String returns the Spec in a form that Parse reads: cron fields, an instant, or steps with their beginning.
 func (s Spec) String() string {
 	switch {
 	case s.cron != "":

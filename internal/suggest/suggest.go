@@ -1,5 +1,5 @@
-// Package suggest finds what somebody meant: the name that a slip of the fingers could
-// have come from. It is for hints in errors, never for deciding.
+// Package suggest finds the name that somebody probably meant when they
+// mistyped it. It is for hints in errors, never for decisions.
 package suggest
 
 import (
@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Distance counts the letters to insert, delete or replace to make b of a.
+// Distance returns how many letters to insert, delete or replace to turn a into b.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
@@ -28,8 +28,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Best is the nearest of the names, whatever their case; "" when none is near: two
-// letters off, or a third of a longer word.
+// Best returns the nearest of the names, ignoring case, or "" if none is near. Near
+// means at most two letters off, or a third of a longer word.
 func Best(word string, names []string) string {
 	best, least := "", max(2, len(word)/3)+1
 	for _, name := range names {
@@ -40,7 +40,7 @@ func Best(word string, names []string) string {
 	return best
 }
 
-// Hint is the end of a sentence about an unknown word: `; did you mean "x"?`, or nothing.
+// Hint returns the end of a sentence about an unknown word: `; did you mean "x"?`, or "".
 func Hint(word string, names []string) string {
 	if best := Best(word, names); best != "" {
 		return fmt.Sprintf("; did you mean %q?", best)

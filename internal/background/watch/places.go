@@ -9,10 +9,10 @@ import (
 	"chorus/internal/background"
 )
 
-// lookForLost is how often it is asked whether the machine of a process that is not here is gone for good.
+// lookForLost is how often to check whether the machine of a process that is not here is gone permanently.
 const lookForLost = time.Minute
 
-// Here reports whether a process runs on this machine, or nobody else could have it.
+// Here reports whether a process runs on this machine, or no other machine could have it.
 func (w *Watcher) Here(id string) bool {
 	if w.Places == nil {
 		return true
@@ -21,7 +21,7 @@ func (w *Watcher) Here(id string) bool {
 	return err == nil
 }
 
-// PlaceOf names the machine that a process runs on; "": this one, or nobody knows.
+// PlaceOf returns the machine that a process runs on, or "" if it is this one or not known.
 func (w *Watcher) PlaceOf(ctx context.Context, id string) (string, error) {
 	if w.Here(id) {
 		return "", nil
@@ -30,7 +30,7 @@ func (w *Watcher) PlaceOf(ctx context.Context, id string) (string, error) {
 	return name, err
 }
 
-// closeLost ends what is known of a process whose machine never came back. Its hooks do not act: nobody has seen it end.
+// closeLost ends a process whose machine never came back. Its hooks do not act, because nobody has seen it end.
 func (w *Watcher) closeLost(ctx context.Context, p background.Process) error {
 	if now := w.Now(); now.Sub(w.placed[p.ID]) < lookForLost {
 		return nil
@@ -53,7 +53,7 @@ func (w *Watcher) closeLost(ctx context.Context, p background.Process) error {
 // AskStop asks the machine of a process to end it.
 func (w *Watcher) AskStop(ctx context.Context, id string) error { return w.Places.AskStop(ctx, id) }
 
-// stopAsked ends the processes of this machine whose end was asked for on another.
+// stopAsked ends the processes of this machine that another machine asked to end.
 func (w *Watcher) stopAsked(ctx context.Context) error {
 	if w.Places == nil || len(w.held) == 0 {
 		return nil

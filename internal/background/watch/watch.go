@@ -1,9 +1,11 @@
-// Package watch looks after the processes that agents leave running: it starts their keepers, takes over those that an earlier
-// server started, notices what they print and how they end, and has their hooks act.
+// Package watch manages the processes that agents leave running: it starts their
+// keepers, takes over those that an earlier server started, notices what they print
+// and how they end, and carries out their hooks.
 //
-// It promises that a process is looked after by one server at a time; that its end is written down once, as it was or honestly as
-// lost; and that a hook's action is asked for again after a crash with the same key, so that whoever carries it out once per
-// key does it once. Outside of Linux a process ends with the machine's rules, and is lost after a restart.
+// Only one server at a time manages a process. Its end is recorded once, either as it happened
+// or as lost. After a crash, a hook's action is requested again with the same key, so an
+// implementation that acts once per key acts once. Outside of Linux, a process ends according
+// to the system's rules, and is lost after a restart.
 package watch
 
 import (
@@ -36,35 +38,37 @@ type Store interface {
 	FiresSince(ctx context.Context, owner string, since time.Time) (int64, error)
 }
 
-// Places know on which machine a process runs, and carry to it that it is to end. A process without a folder here is another's.
+// Places knows on which machine a process runs, and passes on requests to end it. A
+// process without a folder here belongs to another machine.
 type Places interface {
-	// Place notes that a process is about to be started here.
+	// Place records that a process is about to be started here.
 	Place(ctx context.Context, id string) error
-	// PlaceOf names the machine of a process, "" where nobody knows. lost: it is gone and was not seen for long.
+	// PlaceOf returns the machine of a process, or "" if it is not known. lost means
+	// that the machine is gone and has not been seen for long.
 	PlaceOf(ctx context.Context, id string) (name string, lost bool, err error)
-	// AskStop asks for the end of a process, StopsAsked are those for which that was asked, StopDone drops one.
+	// AskStop requests the end of a process. StopsAsked returns these requests, and StopDone removes one.
 	AskStop(ctx context.Context, id string) error
 	StopsAsked(ctx context.Context) ([]string, error)
 	StopDone(ctx context.Context, id string) error
 }
 
-// Acted is what became of an action.
+// Acted is the result of an action.
 type Acted struct {
-	Seq     int64  // of the words in the conversation
-	Refused string // why it was not done, and never will be
+	Seq     int64  // sequence number of the words in the conversation
+	Refused string // why it was not done and never will be
 }
 
-// Watcher looks after processes. It may be used from any goroutine.
+// Watcher manages processes. It is safe for concurrent use.
 type Watcher struct {
 	Store   Store
-	Dir     string   // where each process has a folder, named by its id
-	Places  Places   // knows where processes run that other machines look after; nil: there are no others
-	Environ []string // ours; processes get what is not secret of it
-	Program []string // how our own program is called; nil: the one that runs
-	// Act carries out a hook's action, other than to stop the process, once for a key of the fire. The output is the last
-	// lines that were printed. An error means that it is to be tried again.
+	Dir     string   // has a folder for each process, named by its id
+	Places  Places   // knows where processes of other machines run; nil if there are none
+	Environ []string // our environment; processes get its non-secret part
+	Program []string // how to call our own program; nil: the running one
+	// Act carries out a hook's action, except stopping the process, once per key of the fire.
+	// output has the last lines printed. An error means that it should be retried.
 	Act func(ctx context.Context, p background.Process, f background.Fire, output string) (Acted, error)
-	// Judge judges the programs that a process starts; nil: nothing is started that must be judged.
+	// Judge judges the programs that a process starts; nil if nothing that is started needs judging.
 	Judge func(ctx context.Context, p background.Process) (sandbox.Judge, error)
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -73,29 +77,29 @@ type Watcher struct {
 	poke   chan struct{}
 	mu     sync.Mutex
 	held   map[string]*watched
-	placed map[string]time.Time // when it was asked where a process is that is not here
+	placed map[string]time.Time // when the location of a process that is not here was last checked
 }
 
-// watched is a process that we look after.
+// watched is a process that we manage.
 type watched struct {
 	claim   *lockfile.Lock
-	process background.Process // newer than what is written, where the version is the same
+	process background.Process // if the version is the same, newer than the stored one
 	written time.Time
-	judging func() // ends the judge; nil: there is none
+	judging func() // stops the judge; nil if there is none
 }
 
 const (
-	// every is how often a process is looked at, rest how often it is looked for one.
+	// every is the interval of checks of a process. rest is the interval of checks for new processes.
 	every = 250 * time.Millisecond
 	rest  = 5 * time.Second
-	// writeEvery is how often it is written down how far output was read, where nothing else is to be written.
+	// writeEvery is how often the read position is stored if nothing else needs to be.
 	writeEvery = 5 * time.Second
-	// piece is how much output is read at a time, pieces how often in one look.
+	// piece is how much output is read at a time; pieces is how often per check.
 	piece  = 256 << 10
 	pieces = 16
-	// keepFor is how long the output of a process is kept that is over.
+	// keepFor is how long the output of a process is kept after its end.
 	keepFor = 7 * 24 * time.Hour
-	// tail is how much of the output a hook tells.
+	// tail is how much of the output a hook reports.
 	tail      = 6000
 	tailLines = 30
 	// MaxOfThread and MaxOpen are how many processes may run at a time.
@@ -112,13 +116,14 @@ func (w *Watcher) begin() {
 	})
 }
 
-// Folder is where the output of a process is.
+// Folder returns the folder with the output of a process.
 func (w *Watcher) Folder(id string) string { return filepath.Join(w.Dir, id) }
 
-// ErrTooMany is why no further process is started.
+// ErrTooMany means that no further process may be started.
 var ErrTooMany = errors.New("too many processes run already")
 
-// Start starts a process. It runs when Start returns without an error; how it goes on is for whoever runs Run.
+// Start starts a process. If Start returns without an error, the
+// process is running; Run manages it from then on.
 func (w *Watcher) Start(ctx context.Context, p background.Process, b sandbox.Background) (background.Process, error) {
 	w.begin()
 	if err := w.room(ctx, p.Thread); err != nil {
@@ -128,7 +133,7 @@ func (w *Watcher) Start(ctx context.Context, p background.Process, b sandbox.Bac
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return p, fmt.Errorf("make a folder for the process: %w", err)
 	}
-	// Nobody else takes it for lost while it is being started.
+	// Nobody else should consider it lost while it is being started.
 	claim, err := keep.Claim(dir)
 	if err != nil {
 		return p, err
@@ -165,7 +170,7 @@ func (w *Watcher) Start(ctx context.Context, p background.Process, b sandbox.Bac
 	return p, nil
 }
 
-// room says why no further process may be started; nil: one may.
+// room returns why no further process may be started, or nil.
 func (w *Watcher) room(ctx context.Context, thread chat.ThreadID) error {
 	open, err := w.Store.OpenProcesses(ctx)
 	if err != nil {
@@ -190,20 +195,21 @@ func (w *Watcher) wake() {
 	}
 }
 
-// Changed has a process looked at soon, because somebody has written about it.
+// Changed requests a check soon, because somebody has written about a process.
 func (w *Watcher) Changed() { w.begin(); w.wake() }
 
-// Stop asks a process to end; one that does not is killed after a few seconds. It reports whether there was one.
+// Stop asks a process to end. If it does not, it is killed after a few
+// seconds. It reports whether the process existed.
 func (w *Watcher) Stop(p background.Process) (bool, error) {
 	there, err := keep.Stop(w.Folder(p.ID))
 	w.Changed()
 	return there, err
 }
 
-// ErrHooks is why a process gets no further hooks.
+// ErrHooks means that a process gets no further hooks.
 var ErrHooks = errors.New("no hooks can be added")
 
-// AddHooks gives a process that runs further hooks.
+// AddHooks adds hooks to a running process.
 func (w *Watcher) AddHooks(ctx context.Context, id string, rules []background.Rule) (background.Process, error) {
 	for range 5 {
 		p, err := w.Store.Process(ctx, id)
@@ -215,7 +221,7 @@ func (w *Watcher) AddHooks(ctx context.Context, id string, rules []background.Ru
 		case len(p.Hooks)+len(rules) > background.MaxHooks:
 			return p, fmt.Errorf("%w: process %s has %d, and %d are the most", ErrHooks, id, len(p.Hooks), background.MaxHooks)
 		}
-		// What was printed before is not what they wait for, unless others already do.
+		// They do not wait for earlier output, unless other hooks already do.
 		if out, err := w.Output(id, 0, 0); err == nil && !reads(p) {
 			p.ReadTo = out.Total
 		}
@@ -240,7 +246,8 @@ func reads(p background.Process) bool {
 	return slices.ContainsFunc(p.Hooks, func(h background.Hook) bool { return h.On == background.OnOutput })
 }
 
-// Observe is how a process is now, whoever looks after it: where nobody does, what is written about it may be old.
+// Observe returns the current state of a process, whoever manages it. If
+// nobody does, the stored state may be outdated.
 func (w *Watcher) Observe(p background.Process) background.Process {
 	if p.Over() || !w.Here(p.ID) {
 		return p
@@ -259,7 +266,7 @@ func (w *Watcher) Observe(p background.Process) background.Process {
 	return p
 }
 
-// Run looks after processes until ctx ends; they go on then.
+// Run manages processes until ctx ends; they continue after that.
 func (w *Watcher) Run(ctx context.Context) {
 	w.begin()
 	defer w.letGo()
@@ -290,7 +297,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-// letGo lets others look after the processes.
+// letGo lets others manage the processes.
 func (w *Watcher) letGo() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -307,7 +314,7 @@ func (o *watched) close() {
 	o.claim.Release()
 }
 
-// look looks at every process once, and says how many of them are ours.
+// look checks every process once, and returns how many of them are ours.
 func (w *Watcher) look(ctx context.Context) (int, error) {
 	open, err := w.Store.OpenProcesses(ctx)
 	if err != nil {
@@ -336,7 +343,7 @@ func (w *Watcher) look(ctx context.Context) (int, error) {
 		}
 		if err := w.step(ctx, one); err != nil {
 			failed = append(failed, fmt.Errorf("process %s: %w", p.ID, err))
-			one.process.Version = -1 // what was changed here is not written: begin anew with what is
+			one.process.Version = -1 // the changes here were not stored, so start again with what is
 		}
 		if one.process.Over() {
 			one.close()
@@ -352,7 +359,7 @@ func (w *Watcher) look(ctx context.Context) (int, error) {
 	return len(w.held), errors.Join(failed...)
 }
 
-// claim takes a process over; nil: another server looks after it.
+// claim takes a process over. It returns nil if another server manages it.
 func (w *Watcher) claim(p background.Process) (*watched, error) {
 	if one := w.held[p.ID]; one != nil {
 		return one, nil
@@ -370,7 +377,7 @@ func (w *Watcher) claim(p background.Process) (*watched, error) {
 	return one, nil
 }
 
-// step looks at one process, has its hooks act, and writes down what is new.
+// step checks one process, carries out its hooks, and stores what is new.
 func (w *Watcher) step(ctx context.Context, one *watched) error {
 	p := one.process
 	p.Hooks = append([]background.Hook(nil), p.Hooks...)
@@ -426,10 +433,10 @@ func (w *Watcher) step(ctx context.Context, one *watched) error {
 	return nil
 }
 
-// Call marks what a process has started.
+// Call returns the key that marks what a process has started.
 func Call(id string) string { return "process/" + id }
 
-// settle says how a process ended that is not alive.
+// settle says how a process that is no longer alive has ended.
 func (w *Watcher) settle(p *background.Process) {
 	status, err := keep.ReadStatus(w.Folder(p.ID))
 	p.Ended = w.Now()
@@ -458,8 +465,8 @@ func (w *Watcher) settle(p *background.Process) {
 	}
 }
 
-// read gives the lines that were printed since the last look, where a hook wants to know them; more: there are more. The
-// last line counts once it is whole, or nothing more comes.
+// read returns the lines printed since the last check, if a hook needs them. more means that there
+// are more. The last line counts once it is complete, or nothing more comes.
 func (w *Watcher) read(p *background.Process, over bool) (lines []string, more bool, err error) {
 	if !reads(*p) {
 		return nil, false, nil
@@ -490,7 +497,7 @@ func (w *Watcher) read(p *background.Process, over bool) (lines []string, more b
 	return lines, true, nil
 }
 
-// act has hooks act, and says what became of that.
+// act carries out hooks, and returns the results.
 func (w *Watcher) act(ctx context.Context, p background.Process, fires []background.Fire) ([]background.Fired, error) {
 	var out []background.Fired
 	for _, f := range fires {
@@ -531,7 +538,7 @@ func (w *Watcher) one(ctx context.Context, p background.Process, f background.Fi
 	return w.Act(ctx, p, f, output)
 }
 
-// Tail is the last whole lines that a process printed; empty where they are not kept any more.
+// Tail returns the last complete lines that a process printed, or nothing if they are no longer kept.
 func (w *Watcher) Tail(id string, most, lines int) (string, error) {
 	out, err := keep.Tail(w.Folder(id), most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -552,7 +559,7 @@ func (w *Watcher) Tail(id string, most, lines int) (string, error) {
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
 
-// Output is what a process printed, from a position on.
+// Output returns what a process printed, starting at a position.
 func (w *Watcher) Output(id string, from int64, most int) (keep.Output, error) {
 	out, err := keep.ReadLog(w.Folder(id), from, most)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -561,7 +568,7 @@ func (w *Watcher) Output(id string, from int64, most int) (keep.Output, error) {
 	return out, err
 }
 
-// judge has the programs of a process judged for as long as we look after it.
+// judge has the programs of a process judged as long as we manage it.
 func (w *Watcher) judge(ctx context.Context, one *watched) {
 	if one.judging != nil || w.Judge == nil {
 		return
@@ -582,7 +589,7 @@ func (w *Watcher) judge(ctx context.Context, one *watched) {
 	}()
 }
 
-// sweep removes the output of processes that have been over for long.
+// sweep removes the output of processes that ended long ago.
 func (w *Watcher) sweep(ctx context.Context) {
 	entries, _ := os.ReadDir(w.Dir)
 	for _, e := range entries {

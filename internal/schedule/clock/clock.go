@@ -1,9 +1,9 @@
-// Package clock says what schedules say when it is due: each time once, over restarts, jumps of the clock and
-// several processes on one home.
+// Package clock delivers the words of schedules when they are due: each time once,
+// across restarts, clock changes and several processes on one home.
 //
-// What is said has the schedule and its due time as its key among the arrivals, so that saying it again changes
-// nothing; the schedule is moved on afterwards, from the due time that was read. A process that dies between the
-// two leaves a schedule that is still due.
+// A delivery uses the schedule and its due time as its key among the arrivals, so repeating it
+// has no effect. After that the schedule is moved on, from the due time that was read. A process
+// that dies between the two leaves a schedule that is still due.
 package clock
 
 import (
@@ -19,25 +19,25 @@ import (
 // Said is what became of words at their due time.
 type Said struct {
 	Seq     int64
-	Refused string // why they were not taken; empty: they were
+	Refused string // why they were refused; "" if they were accepted
 	Told    bool   // with Refused: the owner was told that the budget is spent
 }
 
 // Store keeps schedules.
 type Store interface {
 	DueSchedules(ctx context.Context, now time.Time, limit int) ([]schedule.Schedule, error)
-	// NextSchedule is when the first one begins after an instant; zero: none does.
+	// NextSchedule returns when the first schedule begins after an instant; zero if none does.
 	NextSchedule(ctx context.Context, after time.Time) (time.Time, error)
-	// MoveSchedule moves a schedule on, as it was read, and writes what became of due times.
+	// MoveSchedule moves a schedule on from the state that was read, and records what became of due times.
 	MoveSchedule(ctx context.Context, from, to schedule.Schedule, runs []schedule.Run) (bool, error)
 }
 
-// Clock looks after the schedules of a home.
+// Clock runs the schedules of a home.
 type Clock struct {
 	DB  Store
 	Now func() time.Time
 	Log *slog.Logger
-	// Say gives a schedule's words to its thread, once for a due time however often it is called.
+	// Say delivers a schedule's words to its thread, only once per due time.
 	Say func(context.Context, schedule.Schedule, time.Time) (Said, error)
 
 	changed chan struct{}
@@ -45,14 +45,15 @@ type Clock struct {
 }
 
 const (
-	// lookAgain is when the schedules are looked at though nothing was due and nobody told of a change: the machine's
-	// clock may have been set, and the word of another process may have been lost.
+	// lookAgain is the interval of checks without a due time or a reported change: the machine's
+	// clock may have been set, and a notification of another process may have been lost.
 	lookAgain = 15 * time.Second
-	// tryAgain is when one is tried again that could not be kept.
+	// tryAgain is the pause before a failed delivery is retried.
 	tryAgain = 2 * time.Second
-	// atOnce is how many schedules are kept at the same time; the database writes what they say together.
+	// atOnce is how many schedules are carried out at the same time. The
+	// database writes their deliveries together.
 	atOnce = 64
-	// batch is how many are read at once.
+	// batch is how many schedules are read at once.
 	batch = 1000
 )
 
@@ -69,7 +70,7 @@ func (c *Clock) Changed() {
 	}
 }
 
-// Run keeps the schedules until the context ends.
+// Run runs the schedules until the context ends.
 func (c *Clock) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		timer := time.NewTimer(c.round(ctx))
@@ -82,7 +83,7 @@ func (c *Clock) Run(ctx context.Context) {
 	}
 }
 
-// round keeps what is due, and says how long nothing else will be.
+// round carries out what is due, and returns how long until something else is due.
 func (c *Clock) round(ctx context.Context) time.Duration {
 	began := c.Now()
 	late, err := c.keepDue(ctx)
@@ -94,7 +95,7 @@ func (c *Clock) round(ctx context.Context) time.Duration {
 	if late {
 		wait = tryAgain
 	}
-	// What began before this round was kept, or is late.
+	// What began before this round was carried out, or is late.
 	next, err := c.DB.NextSchedule(ctx, began)
 	if err != nil {
 		c.failed(ctx, "schedules cannot be read", err)
@@ -110,14 +111,14 @@ func (c *Clock) failed(ctx context.Context, what string, err error) {
 	}
 }
 
-// Keep keeps all schedules that are due, and returns when each has been moved on. One that cannot be kept does not
-// hold up the others; it stays due.
+// Keep carries out all schedules that are due, and returns when each has been moved
+// on. A failing schedule does not block the others; it stays due.
 func (c *Clock) Keep(ctx context.Context) error {
 	_, err := c.keepDue(ctx)
 	return err
 }
 
-// keepDue is Keep; late: some are still due.
+// keepDue is Keep. late means that some are still due.
 func (c *Clock) keepDue(ctx context.Context) (late bool, err error) {
 	tried := map[string]bool{}
 	var failed atomic.Bool
@@ -152,7 +153,7 @@ func (c *Clock) keepDue(ctx context.Context) (late bool, err error) {
 func (c *Clock) keep(ctx context.Context, s schedule.Schedule) error {
 	now := c.Now()
 	spec, err := s.Read()
-	if err != nil { // the zone is gone from this machine, or somebody wrote into the table
+	if err != nil { // the zone no longer exists on this machine, or somebody edited the table
 		return c.move(ctx, s, time.Time{}, s.Told, []schedule.Run{{Due: s.Due, State: schedule.Refused, Why: err.Error(), At: now}})
 	}
 	keep, next := spec.Missed(s.Due, now, schedule.CatchUp(s.CatchUp))
