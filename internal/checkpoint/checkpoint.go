@@ -1,8 +1,8 @@
-// Package checkpoint keeps the head of the audit log somewhere else, so that a log whose end
-// was cut off, or that was written anew, is found out. A checkpoint says that a seal of the log had a
-// hash at a time, and is signed. It is kept in a file outside of the database's directory,
-// and sent to an address or committed to a git repository where somebody configured one.
-// A target that does not answer delays nobody: every try has an end, and there are few.
+// Package checkpoint keeps the head of the audit log in another place, so that a log whose end was cut
+// off, or that was rewritten, is detected. A checkpoint is a signed statement that a seal of the log had
+// a certain hash at a certain time. It is kept in a file outside the database's directory and, if
+// configured, sent to an address or committed to a git repository. A target that does not answer delays
+// nobody: every attempt has a limit, and there are few.
 package checkpoint
 
 import (
@@ -26,7 +26,7 @@ import (
 
 // Point is one checkpoint.
 type Point struct {
-	Home      string    `json:"home"`           // which log: several may be sent to one place
+	Home      string    `json:"home"`           // identifies the log: several may be sent to one place
 	Seal      int64     `json:"seal,omitempty"` // which seal of the log; 0: it is from before there were seals
 	Line      int64     `json:"line,omitempty"` // which line, in those from before
 	Head      string    `json:"head"`           // the hash of that seal or line
@@ -35,7 +35,7 @@ type Point struct {
 	Signature string    `json:"signature"`
 }
 
-// signed is what the signature is over.
+// signed returns what the signature covers.
 func (p Point) signed() []byte {
 	kind, number := "chorus audit checkpoint 2", p.Seal
 	if p.Seal == 0 {
@@ -54,15 +54,15 @@ func (p Point) What() string {
 
 // Log is the audit log.
 type Log interface {
-	// SealAudit seals what is new and gives the newest seal and its hash; 0 when there is none.
+	// SealAudit seals what is new and returns the newest seal and its hash; 0 if there is none.
 	SealAudit(ctx context.Context) (seal int64, hash string, err error)
-	// AuditHead is the newest seal and its hash; 0 when there is none.
+	// AuditHead returns the newest seal and its hash; 0 if there is none.
 	AuditHead(ctx context.Context) (seal int64, hash string, err error)
-	// AuditSeal is the hash of a seal; "" when there is none.
+	// AuditSeal returns the hash of a seal, or "" if there is none.
 	AuditSeal(ctx context.Context, seal int64) (string, error)
-	// AuditLost says which line that a seal has is not there as it was; "" when all are.
+	// AuditLost names a line of a seal that is missing or changed, or returns "".
 	AuditLost(ctx context.Context, seal int64) (string, error)
-	// AuditHash is the hash of a line from before there were seals; "" when there is none.
+	// AuditHash returns the hash of a line from before there were seals, or "" if there is none.
 	AuditHash(ctx context.Context, line int64) (string, error)
 }
 
@@ -70,30 +70,31 @@ type Log interface {
 type Keeper struct {
 	Home string // names the log
 	File string // where they are kept; "": nowhere, and nothing is checked
-	Key  string // the file with the private key; made at first use
+	Key  string // the file with the private key; created on first use
 	URL  string // where each is posted; "": nowhere
 	Git  string // a working copy of a git repository that each is committed to; "": none
 	Now  func() time.Time
-	// Pause is between tries of a target; 0: a second, then two.
+	// Pause is the pause between attempts at a target; 0: a second, then two.
 	Pause time.Duration
 }
 
-// maxPoints of a file: the older ones say nothing that the newer ones do not, unless the log
-// was written anew, which the next look notices.
+// maxPoints limits the checkpoints in a file: older ones say nothing that newer ones do
+// not, unless the log was rewritten, which the next check detects.
 const maxPoints = 100
 
-// Broken is a log that does not agree with a checkpoint, or a checkpoint that nobody signed.
+// Broken means that a log does not agree with a checkpoint, or that a checkpoint has no valid signature.
 type Broken struct {
-	Seal int64  // the first that is missing, or is another one; 0: it is a line, or about the checkpoint itself
-	Line int64  // the line that is missing or is another one, where the checkpoint is from before there were seals
+	Seal int64  // the first that is missing or different; 0: it is a line, or about the checkpoint itself
+	Line int64  // the line that is missing or different, if the checkpoint is from before there were seals
 	Gone bool   // seals or lines are missing at the end
 	Text string // for people
 }
 
+// Error implements error.
 func (b *Broken) Error() string { return b.Text }
 
-// Check holds the log against the kept checkpoints. It gives the newest of them, nil without
-// any. A log that does not agree is a *Broken.
+// Check compares the log with the kept checkpoints. It returns the newest of them, or nil
+// without any. If the log does not agree, the error is a *Broken.
 func (k Keeper) Check(ctx context.Context, log Log) (*Point, error) {
 	points, err := k.load()
 	if err != nil || len(points) == 0 {
@@ -124,7 +125,7 @@ func (k Keeper) Check(ctx context.Context, log Log) (*Point, error) {
 		return nil, broken
 	}
 	newest := &points[len(points)-1]
-	// All lines are looked at by a verification. This one is quick, and shows that the log was cut off since.
+	// A full verification checks all lines. This check is quick, and shows whether the log was cut off since.
 	lost, err := log.AuditLost(ctx, newest.Seal)
 	if err != nil {
 		return nil, err
@@ -151,9 +152,9 @@ func seals(from, to int64) string {
 	return fmt.Sprintf("seals %d to %d are", from, to)
 }
 
-// Keep checks the log, seals it and keeps its head, unless the newest checkpoint has it already. A log
-// that does not agree is a *Broken, and its head is not kept: what proves it stays. point is
-// nil where nothing was new.
+// Keep checks the log, seals it and keeps its head, unless the newest checkpoint already
+// has it. If the log does not agree, the error is a *Broken and its head is not kept, so
+// that the evidence stays. point is nil if nothing was new.
 func (k Keeper) Keep(ctx context.Context, log Log) (point *Point, err error) {
 	if k.File == "" {
 		return nil, nil
@@ -187,7 +188,7 @@ func (k Keeper) now() time.Time {
 	return time.Now()
 }
 
-// load reads the checkpoints, the oldest first, and checks their signatures.
+// load reads the checkpoints, oldest first, and checks their signatures.
 func (k Keeper) load() ([]Point, error) {
 	if k.File == "" {
 		return nil, nil
@@ -236,7 +237,7 @@ func (k Keeper) write(points []Point) error {
 	return datadir.WriteFile(k.File, out.Bytes(), 0o600)
 }
 
-// NewKey is the text of a file with a new private key.
+// NewKey returns the text of a file with a new private key.
 func NewKey() ([]byte, error) {
 	_, key, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -245,7 +246,7 @@ func NewKey() ([]byte, error) {
 	return []byte(encode(key.Seed()) + "\n"), nil
 }
 
-// key reads the private key; without one it is made, or nil.
+// key reads the private key. If there is none, it creates one or returns nil.
 func (k Keeper) key(create bool) (ed25519.PrivateKey, error) {
 	info, err := os.Lstat(k.Key)
 	switch {

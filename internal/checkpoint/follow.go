@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// lastTime is how long the end of a process waits for its last checkpoint to be kept.
+	// lastTime is how long a process waits at its end for its last checkpoint to be kept.
 	lastTime = 5 * time.Second
-	// sealEvery is how often the audit log is sealed: what somebody cuts off the end of a thread's lines before the next seal is not
-	// missed.
+	// sealEvery is how often the audit log is sealed. If somebody cuts off the end of a
+	// thread's lines before the next seal, that is not detected.
 	sealEvery = time.Minute
 )
 
@@ -21,10 +21,10 @@ type Follower struct {
 	Audit  Log
 	Every  time.Duration // between checkpoints
 	Log    *slog.Logger
-	Warn   func(string) // hears what people must know, once each
+	Warn   func(string) // receives what people must know, once each
 }
 
-// Run keeps a checkpoint at the start, from time to time and, without sending it, at the end of ctx.
+// Run keeps a checkpoint at the start, periodically, and, without sending it, at the end of ctx.
 func (f Follower) Run(ctx context.Context) {
 	ticker := time.NewTicker(max(f.Every, time.Minute))
 	defer ticker.Stop()
@@ -61,7 +61,7 @@ func (f Follower) seal(ctx context.Context) {
 	}
 }
 
-// keep keeps a checkpoint and says what is wrong, once.
+// keep keeps a checkpoint and reports what is wrong, once.
 func (f Follower) keep(ctx context.Context) *Point {
 	point, err := f.Keeper.Keep(ctx, f.Audit)
 	var broken *Broken

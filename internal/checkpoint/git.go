@@ -19,8 +19,7 @@ import (
 	"chorus/internal/text"
 )
 
-// commit adds the checkpoint to a file of a working copy, commits it, and pushes where there
-// is a remote.
+// commit adds the checkpoint to a file of a working copy, commits it, and pushes if there is a remote.
 func (k Keeper) commit(ctx context.Context, p Point) error {
 	ctx, cancel := context.WithTimeout(ctx, gitTime)
 	defer cancel()
@@ -47,8 +46,8 @@ func (k Keeper) commit(ctx context.Context, p Point) error {
 	return k.push(ctx)
 }
 
-// addLine adds a line that an earlier try has not added. The file may come from the remote: it is no link that leads elsewhere, and
-// of two processes with one working copy neither writes over the other's line.
+// addLine adds a line unless an earlier attempt did. The file may come from the remote, so it must not be a
+// link that leads elsewhere. Two processes with one working copy do not overwrite each other's lines.
 func addLine(path string, line []byte) error {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -68,13 +67,14 @@ func addLine(path string, line []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// errRewritten: what a remote had taken is not there any more. It is told once, so it is not tried again.
+// errRewritten means that what a remote had accepted is no longer there. It is reported once and not retried.
 var errRewritten = errors.New("the history of its remote was cut off or rewritten")
 
-// push gives the remote what is committed. Others may have pushed there, as nodes with working copies of their own do: then ours goes
-// on top of theirs. A remote that has lost what it had taken before gets it again if it takes it, and that is an error all the same.
+// push pushes the commits to the remote. Others may have pushed there, as nodes with their own
+// working copies do; then ours are placed on top. A remote that has lost what it had accepted
+// gets it again if it accepts it, but that is an error all the same.
 func (k Keeper) push(ctx context.Context) error {
-	upstream := func() string { // as far as it is known; "": it has none yet
+	upstream := func() string { // as far as known; "": it has none yet
 		out, _ := k.git(ctx, "rev-parse", "--verify", "--quiet", "@{upstream}")
 		return strings.TrimSpace(out)
 	}
@@ -88,7 +88,7 @@ func (k Keeper) push(ctx context.Context) error {
 		rewritten = fmt.Errorf("%w: commit %s, which it had, is not in it", errRewritten, had)
 	}
 	if has != "" && rewritten == nil {
-		// Of a file that two nodes have added to, the lines of both stay.
+		// If two nodes have added to a file, the lines of both stay.
 		if _, err := k.git(ctx, "-c", "merge.default=union", "rebase", "--quiet", "--autostash", has); err != nil {
 			_, _ = k.git(ctx, "rebase", "--abort") // there may be none
 			return err
@@ -98,8 +98,8 @@ func (k Keeper) push(ctx context.Context) error {
 	return errors.Join(rewritten, err)
 }
 
-// git runs in the working copy, asks nobody anything, and starts none of its hooks. Helpers that it has started for the network end with
-// it: they would wait for a silent remote for ever.
+// git runs git in the working copy without asking anybody and without hooks. Helpers that it has
+// started for the network end with it: they would wait for a silent remote forever.
 func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", k.Git, "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false",
 		"-c", "user.name=chorus", "-c", "user.email=chorus@localhost", "-c", "commit.gpgSign=false", "-c", "push.gpgSign=false", "-c", "gc.auto=0"}, args...)...)
@@ -110,7 +110,7 @@ func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	}
 	process.LeadTidy(cmd)
 	cmd.Cancel = func() error { process.TerminateGroup(cmd); return nil }
-	cmd.WaitDelay = time.Second // a helper may hold the pipe
+	cmd.WaitDelay = time.Second // a helper may hold the pipe open
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		process.KillGroup(cmd)
@@ -124,8 +124,8 @@ func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// ssh is the program by which git reaches a remote, as the environment or the working copy's own settings have it: those are the
-// operator's.
+// ssh returns the program with which git reaches a remote, from the environment or
+// the working copy's own settings, which are the operator's.
 func (k Keeper) ssh(ctx context.Context) string {
 	if given := os.Getenv("GIT_SSH_COMMAND"); given != "" {
 		return given
@@ -134,7 +134,7 @@ func (k Keeper) ssh(ctx context.Context) string {
 	return cmp.Or(strings.TrimSpace(set), "ssh")
 }
 
-// remedy is what to do about what ssh said; "" when that is not known.
+// remedy says what to do about ssh's message, or "" if that is not known.
 func remedy(said string) string {
 	switch {
 	case strings.Contains(said, "REMOTE HOST IDENTIFICATION HAS CHANGED"):
@@ -147,10 +147,10 @@ func remedy(said string) string {
 	return ""
 }
 
-// maxSaid is how much is told of what git, or a remote through it, says.
+// maxSaid is how much of the output of git, or of a remote through it, is reported.
 const maxSaid = 500
 
-// verb is what git is asked to do.
+// verb returns what git is asked to do.
 func verb(args []string) string {
 	for len(args) > 2 && args[0] == "-c" {
 		args = args[2:]

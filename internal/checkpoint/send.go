@@ -13,13 +13,13 @@ import (
 
 const (
 	tries     = 3
-	oneTry    = 10 * time.Second // a target that is slower is down
+	oneTry    = 10 * time.Second // a slower target counts as down
 	gitTime   = 30 * time.Second // a push over a slow line
 	firstWait = time.Second
 )
 
-// Send gives a checkpoint to the configured targets. Every target is tried a few times; an
-// error names each that did not take it.
+// Send sends a checkpoint to the configured targets. It tries every target a
+// few times; an error names each that did not accept it.
 func (k Keeper) Send(ctx context.Context, p Point) error {
 	var errs []error
 	if k.URL != "" {
@@ -68,10 +68,10 @@ func (k Keeper) post(ctx context.Context, p Point) error {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
-		return fmt.Errorf("%w", errors.Unwrap(err)) // the address may hold a key
+		return fmt.Errorf("%w", errors.Unwrap(err)) // the address may contain a key
 	}
-	_ = response.Body.Close()         // it may have no end, and says nothing that matters
-	if response.StatusCode/100 != 2 { // its own words for that may be anything
+	_ = response.Body.Close()         // it may be endless, and its content does not matter
+	if response.StatusCode/100 != 2 { // the target's own message may be anything
 		return fmt.Errorf("it answered %d %s", response.StatusCode, http.StatusText(response.StatusCode))
 	}
 	return nil

@@ -14,16 +14,16 @@ import (
 // maxBody is how much of a request's body is buffered to look for placeholders.
 const maxBody = 1 << 20
 
-// errBodyTooLong: a placeholder in a body that cannot be rewritten.
+// errBodyTooLong is the error for a placeholder in a body that is too long to rewrite.
 var errBodyTooLong = errors.New("a body of more than 1 MB cannot carry a secret; send it in a header, or a smaller body")
 
-// notation is how placeholders and values are written in a kind of text.
+// notation says how placeholders and values are written in a kind of text.
 type notation struct {
 	mark   *regexp.Regexp
 	encode func(string) string
 }
 
-// notationOf is the notation of a body; false: it is not searched.
+// notationOf returns the notation of a body, or false if it is not searched.
 func notationOf(h http.Header) (notation, bool) {
 	if c := h.Get("Content-Encoding"); c != "" && !strings.EqualFold(c, "identity") {
 		return notation{}, false
@@ -44,8 +44,8 @@ func notationOf(h http.Header) (notation, bool) {
 	return notation{}, false
 }
 
-// body replaces placeholders in a request's body, if its type is text. It returns the body to send and its
-// length; -1: unknown, to be sent in chunks. whole says that the given body was read to its end.
+// body replaces placeholders in a request's body if its type is text. It returns the body to send and its
+// length; -1: unknown, to be sent in chunks. whole reports that the given body was read to its end.
 func (s *substituter) body(h http.Header, body io.Reader, length int64) (out io.Reader, n int64, whole bool, err error) {
 	if body == nil || body == http.NoBody || length == 0 {
 		return http.NoBody, 0, true, nil
@@ -76,7 +76,7 @@ func (s *substituter) body(h http.Header, body io.Reader, length int64) (out io.
 type placeholderDetector struct {
 	src    io.Reader
 	mark   *regexp.Regexp
-	window []byte // the end of what was read, where a placeholder may have started
+	window []byte // the end of what was read, in which a placeholder may have started
 }
 
 func (t *placeholderDetector) Read(p []byte) (int, error) {

@@ -20,18 +20,17 @@ import (
 )
 
 const (
-	caFile    = "egress-ca.pem" // key and certificate in one file, so that they always fit
+	caFile    = "egress-ca.pem" // key and certificate in one file, so that they always match
 	caLife    = 365 * 24 * time.Hour
-	caRenew   = 30 * 24 * time.Hour // with less time left a new one is made
+	caRenew   = 30 * 24 * time.Hour // a new one is made if less time is left
 	leafLife  = 7 * 24 * time.Hour
 	leafRenew = 24 * time.Hour
-	backdated = time.Hour // for clocks that are slow
+	backdated = time.Hour // for slow clocks
 	maxLeaves = 256       // cached; others are made again
 )
 
-// Authority signs the certificates that the proxy shows to programs in the sandbox for hosts with
-// secrets. Only the sandbox trusts it. Safe for concurrent use, and for
-// many proxies at once.
+// Authority signs the certificates that the proxy shows to programs in the sandbox for hosts with secrets.
+// Only the sandbox trusts it. It is safe for concurrent use, and for many proxies at once.
 type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -41,9 +40,8 @@ type Authority struct {
 	leaves map[string]*tls.Certificate
 }
 
-// CA loads the authority from dir, or makes it on first use; only its owner can read the
-// file. One that is damaged, about to expire or readable by others is replaced. With an empty dir it is
-// only in memory.
+// CA loads the authority from dir, or creates it on first use. Only its owner can read the file. A file that
+// is damaged, about to expire or readable by others is replaced. With an empty dir it is kept in memory only.
 func CA(dir string) (*Authority, error) {
 	var a *Authority
 	if dir != "" {
@@ -68,7 +66,7 @@ func CA(dir string) (*Authority, error) {
 	return a, nil
 }
 
-// loadCA returns nil for everything that cannot be used: a new one does no harm.
+// loadCA returns nil for anything unusable: a new authority does no harm.
 func loadCA(path string) *Authority {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
@@ -130,7 +128,7 @@ func (a *Authority) save(dir string) error {
 
 func (a *Authority) block() *pem.Block { return &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw} }
 
-// PEM is the authority's certificate, without its key.
+// PEM returns the authority's certificate, without its key.
 func (a *Authority) PEM() []byte { return pem.EncodeToMemory(a.block()) }
 
 // certificate returns the certificate for a host.
@@ -178,7 +176,7 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(raw[:])
 }
 
-// writeFile writes a file atomically; until it is complete only its owner can read it.
+// writeFile writes a file atomically. Until it is complete, only its owner can read it.
 func writeFile(path string, data []byte, mode os.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600 from the start
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 // clientConn is one connection of the sandbox, or the requests inside an intercepted tunnel.
 type clientConn struct {
 	p      *Proxy
-	ctx    context.Context // ends when the connection may last no longer
+	ctx    context.Context // ends when the connection's time is over
 	base   *timedConn
 	conn   net.Conn // base, or TLS on top of it
 	br     *bufio.Reader
@@ -41,8 +41,8 @@ func (p *Proxy) serve(raw net.Conn) {
 	linger(base)
 }
 
-// linger reads for a moment what the program still sends. Closing at once would reset the
-// connection, and the last response, which says why, would be lost with it.
+// linger reads for a moment what the program still sends. Closing at once would reset
+// the connection and lose the last response, which says why.
 func linger(conn *timedConn) {
 	const most, moment = 4 << 20, 2 * time.Second
 	if conn.CloseWrite() == nil {
@@ -107,7 +107,7 @@ func (l *clientConn) authorized(req *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(password), []byte(l.p.token)) == 1
 }
 
-// target is where a request goes; where it names the host twice, both must agree.
+// target returns where a request goes. If the request names the host twice, both must agree.
 func (l *clientConn) target(req *http.Request, host string) (target, error) {
 	if l.tunnel != nil {
 		named, ok := parseTarget(host, l.tunnel.tls)
@@ -161,8 +161,8 @@ func (l *clientConn) established() bool {
 	return l.bw.Flush() == nil
 }
 
-// intercept takes the host's place and serves the requests inside the tunnel. A program that does not
-// start with TLS is assumed to speak plain HTTP.
+// intercept takes the host's place and serves the requests inside the tunnel. A
+// program that does not start with TLS is assumed to use plain HTTP.
 func (l *clientConn) intercept(to target) bool {
 	if !l.established() {
 		return false
@@ -201,7 +201,7 @@ func (l *clientConn) intercept(to target) bool {
 	return false
 }
 
-// asRefusal makes a Refusal of an address that the guard refused.
+// asRefusal converts an address that the guard refused to a Refusal.
 func asRefusal(to target, err error) error {
 	if errors.Is(err, netguard.ErrRefused) {
 		return notPublic(to, "it leads to an inner network")
@@ -209,7 +209,7 @@ func asRefusal(to target, err error) error {
 	return err
 }
 
-// errorResponse is the response to an error, without the value of any secret.
+// errorResponse returns the response to an error, without the value of any secret.
 func (l *clientConn) errorResponse(err error, needles []needle) *http.Response {
 	var no *refused
 	var timeout interface{ Timeout() bool }
@@ -228,8 +228,8 @@ func (l *clientConn) errorResponse(err error, needles []needle) *http.Response {
 	}
 }
 
-// reply writes a response and reports whether the connection may be used again; keep: it may from
-// the caller's side.
+// reply writes a response and reports whether the connection may be used
+// again. keep says whether the caller allows that.
 func (l *clientConn) reply(req *http.Request, resp *http.Response, keep bool) bool {
 	keep = keep && req != nil && !req.Close && req.ProtoAtLeast(1, 1)
 	resp.Request, resp.Close = req, !keep
@@ -238,7 +238,7 @@ func (l *clientConn) reply(req *http.Request, resp *http.Response, keep bool) bo
 	}
 	defer resp.Body.Close()
 	resp.Body = &flushFirst{resp.Body, l.bw}
-	if err := resp.Write(struct{ io.Writer }{l.bw}); err != nil { // without ReadFrom, which flushFirst would disturb
+	if err := resp.Write(struct{ io.Writer }{l.bw}); err != nil { // hides ReadFrom, which would bypass flushFirst
 		return false
 	}
 	return l.bw.Flush() == nil && keep
@@ -257,8 +257,8 @@ func (f *flushFirst) Read(p []byte) (int, error) {
 	return f.ReadCloser.Read(p)
 }
 
-// watchHangup cancels when the program closes its connection while it waits for the response. Nobody else may
-// read from the connection until stop returns.
+// watchHangup calls cancel if the program closes its connection while it waits for the
+// response. Nobody else may read from the connection until stop returns.
 func (l *clientConn) watchHangup(cancel func()) (stop func()) {
 	done := make(chan struct{})
 	go func() {

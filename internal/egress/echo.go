@@ -15,13 +15,13 @@ import (
 	"chorus/internal/redact"
 )
 
-// needle is one encoding of a value, and what replaces it.
+// needle is one encoding of a value, and its replacement.
 type needle struct {
 	text, instead []byte
-	folded        bool // text is in small letters, and found in any case
+	folded        bool // text is in lower case and is found in any case
 }
 
-// newNeedle makes one. Short ones are found only as they are: in other case they may be words.
+// newNeedle returns a needle. Short ones are found only as they are: in another case they may be words.
 func newNeedle(text string, instead []byte) needle {
 	if len(text) < minEncoded {
 		return needle{text: []byte(text), instead: instead}
@@ -32,7 +32,7 @@ func newNeedle(text string, instead []byte) needle {
 // minEncoded is the shortest encoded form that is searched for: a shorter one occurs by chance.
 const minEncoded = 8
 
-// needles are the encodings of all values that a host may know, longest first.
+// needles returns the encodings of all values that a host may know, longest first.
 func (s *substituter) needles() []needle {
 	var out []needle
 	for _, rule := range s.rules.secrets {
@@ -49,7 +49,7 @@ func (s *substituter) needles() []needle {
 			if len(other) >= minEncoded && other != v {
 				out = append(out, newNeedle(other, instead))
 			}
-			// Where answers are searched with their escapes undone, those of the value are undone, too.
+			// If answers are searched with their escapes decoded, those of the value must be decoded too.
 			if plain, _, ok := redact.Unescape([]byte(other)); ok && len(plain.Text) >= minValue && string(plain.Text) != v {
 				out = append(out, newNeedle(string(plain.Text), instead))
 			}
@@ -59,11 +59,11 @@ func (s *substituter) needles() []needle {
 	return out
 }
 
-// encodings are the forms in which servers return what they were sent.
+// encodings returns the forms in which servers return what they were sent.
 func encodings(v string) []string {
 	out := []string{v, asJSON(v), url.QueryEscape(v), url.PathEscape(v), html.EscapeString(v), hex.EncodeToString([]byte(v))}
 	for _, code := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
-		for before := range 3 { // base64 depends on what is before it
+		for before := range 3 { // base64 depends on what precedes it
 			text := code.EncodeToString([]byte(strings.Repeat("\x00", before) + v))
 			first := (before*8 + 5) / 6
 			whole := (before + len(v)) * 8 / 6 // the last character may depend on what follows
@@ -73,8 +73,8 @@ func encodings(v string) []string {
 	return out
 }
 
-// redactor passes bytes on with needles replaced. It holds back only what may be the start of
-// one, so that a stream of events is not delayed.
+// redactor passes bytes on with needles replaced. It holds back only what may be
+// the start of one, so that a stream of events is not delayed.
 type redactor struct {
 	src     io.Reader
 	needles []needle
@@ -106,7 +106,7 @@ func (c *redactor) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// advance moves what needs no more input from in to out; last: nothing follows.
+// advance moves what needs no more input from in to out. last means that nothing follows.
 func (c *redactor) advance(last bool) {
 	c.out = c.out[:0]
 	for {
@@ -130,22 +130,21 @@ func (c *redactor) advance(last bool) {
 	}
 }
 
-// view is what came in, as it is or with its escapes undone.
+// view is the input, unchanged or with its escapes decoded.
 type view struct {
 	text, folded []byte
-	at           func(int) int // where a byte of it stands in what came in
+	at           func(int) int // maps a position in it to the input
 }
 
-// views are a text as it is, and with escapes undone once and twice: JSON in JSON. whole
-// leaves out of each what may be an escape that has not come to its end; those views are
-// only good for telling what may begin.
+// views returns a text unchanged, and with escapes decoded once and twice, for JSON in JSON. whole omits
+// possibly incomplete escapes at the end of each; such views are only good for telling what may begin.
 func views(text []byte, whole bool) []view {
 	at := func(i int) int { return i }
 	var out []view
 	for range 3 {
 		out = append(out, view{text, redact.Fold(bytes.Clone(text)), at})
 		v, open, ok := redact.Unescape(text)
-		for whole && open < len(text) { // what stands before may be open now
+		for whole && open < len(text) { // the text before it may now end in an incomplete escape
 			text = text[:open]
 			v, open, ok = redact.Unescape(text)
 			out[len(out)-1] = view{text, redact.Fold(bytes.Clone(text)), at}
@@ -166,7 +165,8 @@ func (v view) search(n *needle) []byte {
 	return v.text
 }
 
-// next finds the first needle, the longest of those that start there; nil: none, and the end of in.
+// next finds the first needle, the longest of those that start there. If
+// there is none, it returns nil and the end of in.
 func (c *redactor) next() (from, to int, found *needle) {
 	from, to = len(c.in), len(c.in)
 	for _, v := range views(c.in, false) {
@@ -185,7 +185,8 @@ func (c *redactor) next() (from, to int, found *needle) {
 	return from, to, found
 }
 
-// begun is where the first needle starts that may continue in the next read; the end of in if none does.
+// begun returns where the first needle starts that may continue in
+// the next read, or the end of in if none does.
 func (c *redactor) begun() int {
 	at := len(c.in)
 	for _, v := range append(views(c.in, true), view{c.in, redact.Fold(bytes.Clone(c.in)), func(i int) int { return i }}) {

@@ -1,13 +1,14 @@
-// Package egress is the only way for programs in a sandbox to reach the network: an HTTP
-// proxy with a list of allowed hosts.
+// Package egress is the only way for programs in a sandbox to reach the
+// network: an HTTP proxy with a list of allowed hosts.
 //
-// It promises that it connects only to hosts that the list allows; that a name leads
-// to public addresses only, looked up here and checked on the connection itself, unless
-// the list names exactly that host and port; that a secret's value goes to the hosts
-// it is for and nowhere else, the sandbox included; and that every connection ends.
+// It promises that:
+//   - it connects only to hosts that the list allows;
+//   - a name leads only to public addresses, which are resolved here and checked on the connection itself, unless the list names exactly that host and port;
+//   - a secret's value goes to the hosts it is for and nowhere else, the sandbox included;
+//   - every connection ends.
 //
-// What it cannot promise: a program can send anything it knows to a host that is allowed, and a host that
-// gets a secret may return it in an encoding that is not recognised.
+// It cannot prevent a program from sending anything it knows to an allowed host, nor a host that
+// gets a secret from returning it in an encoding that is not recognised.
 package egress
 
 import (
@@ -27,28 +28,28 @@ import (
 	"time"
 )
 
-// proxyUser is the user name in the proxy's URL; the password is what counts.
+// proxyUser is the user name in the proxy's URL; only the password matters.
 const proxyUser = "chorus"
 
 // Options configures a proxy apart from its rules. Zero fields mean the default.
 type Options struct {
-	// Setting is the configuration key that people are told to add a host to: "egress.hosts".
+	// Setting is the configuration key to which people are told to add a host: "egress.hosts".
 	Setting string
-	// OnRefused is called for each refusal, so that people can be asked. It is called from many
-	// goroutines and must not block. May be nil.
+	// OnRefused is called for each refusal, so that people can be asked. It is called
+	// from many goroutines and must not block. It may be nil.
 	OnRefused func(Refusal)
-	// CA signs for hosts with secrets; nil: one in memory.
+	// CA signs for hosts with secrets; nil: an authority in memory.
 	CA *Authority
 	// Dir is where TrustFile writes.
 	Dir string
 
-	MaxConns   int           // connections of the sandbox at once: 128
+	MaxConns   int           // concurrent connections of the sandbox: 128
 	MaxHeader  int           // bytes of a request's head: 64 KB
 	HeaderTime time.Duration // from a request's first byte to the end of its head, and for a TLS handshake: 10 s
 	Idle       time.Duration // without a byte in either direction: 5 min
 	Total      time.Duration // one connection: 1 h
 
-	// Roots are trusted upstream besides the system's.
+	// Roots are trusted upstream in addition to the system's.
 	Roots []*x509.Certificate
 	// Hooks for tests; nil means the real network. Addresses are checked before Dial is called.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
@@ -74,10 +75,11 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Proxy is one running proxy: one for each sandbox, which has its own rules and counts. Safe for concurrent use.
+// Proxy is one running proxy. Each sandbox has its own, with its own
+// rules and limits. It is safe for concurrent use.
 type Proxy struct {
 	opt      Options
-	ca       func() (*Authority, error) // made by whoever needs it first: most sandboxes have no secrets
+	ca       func() (*Authority, error) // created on first use: most sandboxes have no secrets
 	token    string                     // empty on a unix socket, whose file mode decides who may connect
 	listener net.Listener
 	upstream atomic.Pointer[upstream]
@@ -89,9 +91,9 @@ type Proxy struct {
 	once  sync.Once
 }
 
-// Listen starts a proxy on "unix:/path" (made for its owner alone) or on a TCP address; empty:
-// 127.0.0.1 and a free port. On TCP callers must know the password that Environ
-// gives, because other programs on the machine can connect there too. ctx ends it like Close.
+// Listen starts a proxy on "unix:/path" (accessible only to its owner) or on a TCP address; empty means
+// 127.0.0.1 and a free port. On TCP, callers must know the password that Environ returns, because other
+// programs on the machine can connect there too. The proxy also ends with ctx.
 func Listen(ctx context.Context, address string, rules Rules, opt Options) (*Proxy, error) {
 	set, err := compile(rules)
 	if err != nil {
@@ -140,10 +142,11 @@ func listen(ctx context.Context, address string) (net.Listener, error) {
 	return l, nil
 }
 
-// Addr is where the proxy listens.
+// Addr returns where the proxy listens.
 func (p *Proxy) Addr() net.Addr { return p.listener.Addr() }
 
-// SetRules replaces the rules for every new request and tunnel; open tunnels stay. On an error the old rules hold.
+// SetRules replaces the rules for every new request and tunnel. Open
+// tunnels stay. On an error the old rules remain in force.
 func (p *Proxy) SetRules(rules Rules) error {
 	set, err := compile(rules)
 	if err != nil {
@@ -193,8 +196,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// rejectConn answers a connection that is one too many. The response fits the socket's buffer, so
-// that nothing waits.
+// rejectConn answers a connection beyond the limit. The response fits
+// into the socket's buffer, so nothing waits.
 func (p *Proxy) rejectConn(conn net.Conn) {
 	_ = conn.SetWriteDeadline(time.Now().Add(time.Second))
 	resp := newResponse(http.StatusServiceUnavailable, "",

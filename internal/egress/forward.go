@@ -16,13 +16,13 @@ import (
 // maxBuffered is how long a response of known length may be to keep its length when secrets are redacted.
 const maxBuffered = 1 << 20
 
-// hopByHop are the headers that concern one connection, not the message.
+// hopByHop returns the headers that concern one connection, not the message.
 func hopByHop() []string {
 	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate",
 		"Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 }
 
-// removeHopByHop removes hop-by-hop headers and reports whether they asked for a WebSocket.
+// removeHopByHop removes hop-by-hop headers and reports whether they requested a WebSocket.
 func removeHopByHop(h http.Header) (websocket bool) {
 	names := hopByHop()
 	for _, list := range h["Connection"] {
@@ -82,8 +82,8 @@ func (l *clientConn) forward(upstream *upstream, req *http.Request, to target) b
 	return l.reply(req, back, x.body.end.Load())
 }
 
-// prepare makes the request that is sent. It is built anew, so that nothing of the
-// framing of the received one passes.
+// prepare makes the request that is sent. It is built anew, so that
+// nothing of the received request's framing gets through.
 func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	if req.Method == http.MethodTrace {
@@ -95,7 +95,7 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	h.Del("Expect")
 	h.Del("Content-Length")
 	if _, ok := h["User-Agent"]; !ok {
-		h["User-Agent"] = []string{""} // or Go's would be sent
+		h["User-Agent"] = []string{""} // otherwise Go would send its own
 	}
 	at := url.URL{Scheme: "http", Host: x.to.String(), Path: req.URL.Path, RawPath: req.URL.RawPath,
 		RawQuery: req.URL.RawQuery, ForceQuery: req.URL.ForceQuery}
@@ -126,7 +126,7 @@ func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	return out, nil
 }
 
-// host is the Host line: with the port where the scheme does not say it.
+// host returns the Host line: with the port unless it is the scheme's default.
 func (x *exchange) host() string {
 	if usual := map[bool]string{false: "80", true: "443"}[x.to.tls]; x.to.port == usual {
 		return x.to.display()
@@ -156,8 +156,8 @@ func (x *exchange) setBody(out *http.Request) error {
 	return nil
 }
 
-// prepareRedaction makes sure that secrets can be found in the response of a host that knows some: it must not
-// be compressed, nor come in ranges that hold half a value each.
+// prepareRedaction makes sure that secrets can be found in the response of a host that knows some: it
+// must not be compressed, nor come in ranges that each contain half a value.
 func (x *exchange) prepareRedaction(h http.Header) {
 	if x.needles = x.secrets.needles(); len(x.needles) > 0 {
 		h.Set("Accept-Encoding", "identity")
@@ -224,8 +224,8 @@ func (x *exchange) redactBody(back *http.Response) error {
 	return nil
 }
 
-// upgrade continues as a WebSocket. A value inside a frame cannot be replaced without breaking
-// it, so a frame with one ends the connection.
+// upgrade continues as a WebSocket. A value inside a frame cannot be replaced without
+// breaking the frame, so a frame with one ends the connection.
 func (x *exchange) upgrade(ctx context.Context, resp *http.Response) bool {
 	up, ok := resp.Body.(io.ReadWriteCloser)
 	if !ok || !x.websocket {
@@ -260,8 +260,8 @@ type readCloser struct {
 	io.Closer
 }
 
-// requestBody is a program's body while the transport uses it, which may go on reading after the
-// response has come. It notes when the end was read.
+// requestBody is a program's body while the transport uses it. The transport may continue reading
+// after the response has come. requestBody records when the end was read.
 type requestBody struct {
 	mu   sync.Mutex
 	body io.Reader
@@ -281,7 +281,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// detach returns when the transport does not read from the connection and will not do so again.
+// detach returns once the transport does not read from the connection and will not do so again.
 func (b *requestBody) detach(conn *timedConn) {
 	if b.end.Load() {
 		return

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFields bounds the header lines of one request.
+// maxFields limits the header lines of one request.
 const maxFields = 200
 
 var (
@@ -21,9 +21,8 @@ func malformed(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", errHead, fmt.Sprintf(format, args...))
 }
 
-// readRequest reads the head of a request. It is stricter than net/http, which
-// repairs what two servers may read differently: here such a request is refused. The reader's
-// buffer size limits the head.
+// readRequest reads the head of a request. It is stricter than net/http, which repairs what two servers may
+// read differently: here such a request is refused. The reader's buffer size limits the head.
 func readRequest(br *bufio.Reader, began func()) (*http.Request, string, error) {
 	head, err := peekHead(br, began)
 	if err != nil {
@@ -62,8 +61,8 @@ func peekHead(br *bufio.Reader, began func()) ([]byte, error) {
 	}
 }
 
-// checkHead refuses everything that lets two servers disagree on where a message ends or
-// whom it is for, and returns the Host header.
+// checkHead refuses everything that lets two servers disagree on where a
+// message ends or whom it is for, and returns the Host header.
 func checkHead(head []byte) (string, error) {
 	lines := strings.Split(strings.TrimSuffix(string(head), "\r\n\r\n"), "\r\n")
 	if strings.Count(lines[0], " ") != 2 || !noControlChars(lines[0]) ||
@@ -108,7 +107,7 @@ func checkHead(head []byte) (string, error) {
 	return host, nil
 }
 
-// isToken reports whether s is a token of RFC 9110.
+// isToken reports whether s is a token as in RFC 9110.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]
@@ -119,7 +118,7 @@ func isToken(s string) bool {
 	return s != ""
 }
 
-// noControlChars reports whether text has no control characters but tabs.
+// noControlChars reports whether text has no control characters other than tabs.
 func noControlChars(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
 }

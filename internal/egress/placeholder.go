@@ -13,8 +13,8 @@ import (
 	"chorus/internal/pattern"
 )
 
-// minValue is the shortest value that is put in. A shorter one is no secret, and could
-// not be removed from responses without garbling them.
+// minValue is the shortest value that is inserted. A shorter one is no secret, and
+// could not be removed from responses without garbling them.
 const minValue = 4
 
 // The two notations of a placeholder: plain, and as it may be escaped in a URL or a form.
@@ -31,19 +31,19 @@ func validName(name string) bool {
 	return plainPlaceholder().FindString(placeholder(name)) == placeholder(name)
 }
 
-// substituter replaces the placeholders of one request with values. Every value comes from
-// the method value, which knows where the request goes.
+// substituter replaces the placeholders of one request with values. Every value comes
+// from the method value, which knows where the request goes.
 type substituter struct {
 	rules  *ruleset
 	to     target
-	values map[string]string // those read so far
+	values map[string]string // the values read so far
 }
 
 func newSubstituter(rules *ruleset, to target) *substituter {
 	return &substituter{rules: rules, to: to, values: map[string]string{}}
 }
 
-// errValue is a mistake in the configuration; its text never has the value.
+// errValue is a mistake in the configuration; its text never contains the value.
 var errValue = errors.New("secret value")
 
 func (s *substituter) value(name string) (string, error) {
@@ -69,7 +69,7 @@ func (s *substituter) fetch(rule secretRule) (string, error) {
 	}
 	v, err := rule.Value()
 	switch {
-	case err != nil: // the error is not passed on: its text may have the value
+	case err != nil: // the error is not passed on: its text may contain the value
 		return "", fmt.Errorf("%w: the value of the secret %q could not be read; check secrets.%s.value", errValue, rule.Name, rule.Name)
 	case len(v) < minValue:
 		return "", fmt.Errorf("%w: the value of the secret %q is shorter than %d characters; check secrets.%s.value",
@@ -105,7 +105,7 @@ func (s *substituter) text(text string, mark *regexp.Regexp, encode func(string)
 
 func asIs(v string) string { return v }
 
-// asJSON is a value as it appears inside a JSON string.
+// asJSON returns a value as it appears inside a JSON string.
 func asJSON(v string) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -114,7 +114,7 @@ func asJSON(v string) string {
 	return string(raw[1 : len(raw)-1])
 }
 
-// header replaces placeholders in all header values, also inside the base64 of basic authentication.
+// header replaces placeholders in all header values, including the base64 of basic authentication.
 func (s *substituter) header(h http.Header) error {
 	for name, values := range h {
 		for i, value := range values {

@@ -11,11 +11,11 @@ import (
 	"chorus/internal/netguard"
 )
 
-// Kind is why something was refused.
+// Kind says why something was refused.
 type Kind string
 
-// The reasons. The owner of the rules can allow the first two; the others are mistakes
-// of the program, or attacks.
+// The reasons. The owner of the rules can allow the first two; the
+// others are mistakes of the program, or attacks.
 const (
 	NotListed Kind = "not listed"        // no rule allows the host and port
 	Inside    Kind = "not public"        // its address is private, and no rule names exactly this host and port
@@ -25,7 +25,7 @@ const (
 
 // Refusal is one request that was refused.
 type Refusal struct {
-	Host   string // as it is written in the rules: with its port where it needs one
+	Host   string // as written in the rules: with its port if it needs one
 	Kind   Kind
 	Secret string // its name, for WrongHost and NoSecret
 }
@@ -38,8 +38,8 @@ type refused struct {
 
 func (r *refused) Error() string { return string(r.Kind) + ": " + r.Host }
 
-// notListed refuses a target that no rule allows. An address that is not public is reported as such at once,
-// so that nobody allows it without knowing.
+// notListed refuses a target that no rule allows. A target whose address is not public is
+// reported as such at once, so that nobody allows it unknowingly.
 func notListed(t target) *refused {
 	if addr, err := netip.ParseAddr(t.host); err == nil {
 		if why := netguard.Closed(addr); why != "" {
@@ -54,8 +54,8 @@ func notPublic(t target, why string) *refused {
 	return &refused{Refusal{Host: t.String(), Kind: Inside}, why}
 }
 
-// refusalResponse is the response to a request that is refused. Many programs show only the status
-// line, so the host is in it too.
+// refusalResponse returns the response to a refused request. Many programs
+// show only the status line, so it contains the host too.
 func (p *Proxy) refusalResponse(r *refused) *http.Response {
 	if p.opt.OnRefused != nil {
 		p.opt.OnRefused(r.Refusal)
@@ -76,7 +76,8 @@ func (p *Proxy) refusalResponse(r *refused) *http.Response {
 	return newResponse(http.StatusForbidden, "Refused by Chorus: "+r.Host+" "+string(r.Kind), text)
 }
 
-// newResponse is a response of the proxy itself, which the X-Chorus-Egress header tells from the host's. reason replaces the usual text of the status.
+// newResponse returns a response of the proxy itself, which the X-Chorus-Egress header
+// distinguishes from the host's. reason replaces the usual text of the status.
 func newResponse(status int, reason, text string) *http.Response {
 	reason = cmp.Or(reason, http.StatusText(status))
 	body := "chorus: " + text + "\n"

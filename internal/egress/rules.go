@@ -10,37 +10,37 @@ import (
 	"strings"
 )
 
-// Rules are which hosts one sandbox may reach and which secrets are put into its requests.
+// Rules say which hosts one sandbox may reach and which secrets are inserted into its requests.
 type Rules struct {
-	// Hosts that may be reached: "api.example.com", "*.example.com" (every name below it,
-	// not itself), "*" (every public name), each with an optional ":port". Without a
-	// port 80 and 443 are meant. An IP address must be listed as itself; one that is not
-	// public, or a name that leads to one, only as exactly that host and port.
+	// Hosts may be reached: "api.example.com", "*.example.com" (every name below it, but not itself),
+	// "*" (every public name), each with an optional ":port". Without a port, 80 and 443 are meant.
+	// An IP address must be listed itself. An address that is not public, or a name that leads to
+	// one, must be listed as exactly that host and port.
 	Hosts []string
-	// Secrets replace their placeholders. Being listed here does not allow a host: only
-	// Hosts does.
+	// Secrets replace their placeholders. Listing a host here does not allow it; only Hosts does.
 	Secrets []Secret
 }
 
 // Secret is a value that programs use without seeing it, by writing {{secret:name}}.
 type Secret struct {
 	Name string // letters, digits, '_', '-' and '.', at most 64
-	// Value returns the value. It is called once per request to one of Hosts, from many
-	// goroutines, so a slow lookup should be cached.
+	// Value returns the value. It is called once per request to one of Hosts, from
+	// many goroutines, so a slow lookup should be cached.
 	Value func() (string, error)
-	// Hosts that it is for, written as in Rules but never "*". Without a port: HTTPS on
-	// 443. With a port other than 443 it may also travel over plain HTTP.
+	// Hosts are the hosts it is for, written as in Rules but never "*". Without a port: HTTPS on
+	// 443. With a port other than 443 it may also be sent over plain HTTP.
 	Hosts []string
 }
 
-// Check reports what is wrong with rules before they are used.
+// Check returns what is wrong with rules before they are used.
 func Check(r Rules) error {
 	_, err := compile(r)
 	return err
 }
 
-// PrivateHosts reports which hosts and ports a list of hosts, written as in Rules, opens although their
-// address is not public. It is for others who connect on behalf of an agent. Entries that cannot be read open nothing.
+// PrivateHosts returns a function that reports which hosts and ports a list of hosts,
+// written as in Rules, opens although their address is not public. It is for others who
+// connect on behalf of an agent. Invalid entries open nothing.
 func PrivateHosts(hosts []string) func(host, port string) bool {
 	var set ruleset
 	for _, text := range hosts {
@@ -53,7 +53,7 @@ func PrivateHosts(hosts []string) func(host, port string) bool {
 
 // hostPattern is one entry of a list of hosts.
 type hostPattern struct {
-	host     string // canonical; below: without "*."; empty: every name
+	host     string // canonical; for a wildcard without "*."; empty: every name
 	port     string // empty: the usual ones
 	wildcard bool   // names below host
 }
@@ -140,8 +140,8 @@ func validPort(port string) bool {
 	return err == nil && n > 0 && port[0] != '0' && port[0] != '+'
 }
 
-// canonical is the canonical form of a host, false if it is none: lower case, without the
-// last dot, addresses without brackets, IPv4 in IPv6 as IPv4.
+// canonical returns the canonical form of a host, or false if it is invalid: lower case,
+// without a trailing dot, addresses without brackets, IPv4 in IPv6 as IPv4.
 func canonical(host string) (string, bool) {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		if inner, ok = strings.CutSuffix(inner, "]"); !ok {
@@ -166,8 +166,8 @@ func canonical(host string) (string, bool) {
 	return host, true
 }
 
-// numeric tells addresses from names, also forms of addresses that only some resolvers
-// know: 2130706433, 0x7f.1, 127.1.
+// numeric distinguishes addresses from names, including forms of addresses that
+// only some resolvers accept: 2130706433, 0x7f.1, 127.1.
 func numeric(host string) bool {
 	if strings.Contains(host, ":") {
 		return true
@@ -179,8 +179,8 @@ func numeric(host string) bool {
 	return last != "" && strings.Trim(last, "0123456789") == ""
 }
 
-// matches reports whether the pattern matches this host and port; usual are the ports that a
-// pattern without one matches.
+// matches reports whether the pattern matches this host and port. usual are
+// the ports that a pattern without a port matches.
 func (p hostPattern) matches(host, port string, usual ...string) bool {
 	if p.port != port && (p.port != "" || !slices.Contains(usual, port)) {
 		return false
@@ -202,13 +202,13 @@ func (r *ruleset) allows(host, port string) bool {
 	return slices.ContainsFunc(r.patterns, func(p hostPattern) bool { return p.matches(host, port, "80", "443") })
 }
 
-// allowsPrivate reports whether the rules name exactly this host and port, so that it may have an
-// address that is not public.
+// allowsPrivate reports whether the rules name exactly this host and
+// port, so that its address need not be public.
 func (r *ruleset) allowsPrivate(host, port string) bool {
 	return slices.ContainsFunc(r.patterns, func(p hostPattern) bool { return !p.wildcard && p.host == host && p.port == port })
 }
 
-// intercepts reports whether the requests inside a tunnel to the host are to be read.
+// intercepts reports whether the requests inside a tunnel to the host must be read.
 func (r *ruleset) intercepts(host, port string) bool {
 	return slices.ContainsFunc(r.secrets, func(s secretRule) bool { return s.isFor(host, port) })
 }
@@ -225,7 +225,7 @@ type target struct {
 
 func (t target) String() string { return net.JoinHostPort(t.host, t.port) }
 
-// display is how people write it: without the default port.
+// display returns it as people write it: without the default port.
 func (t target) display() string {
 	if t.port == "80" || t.port == "443" {
 		if strings.Contains(t.host, ":") {
@@ -236,13 +236,13 @@ func (t target) display() string {
 	return t.String()
 }
 
-// mayCarry reports whether a secret may be put into a request to the target: to its
-// hosts, and unencrypted only where the rules name a port other than that of HTTPS.
+// mayCarry reports whether a secret may be inserted into a request to the target: only to its
+// hosts, and unencrypted only if the rules name a port other than that of HTTPS.
 func (s secretRule) mayCarry(t target) bool {
 	return s.isFor(t.host, t.port) && (t.tls || t.port != "443")
 }
 
-// parseTarget reads host:port; an empty port means the scheme's.
+// parseTarget parses host:port. An empty port means the scheme's.
 func parseTarget(hostport string, tls bool) (target, bool) {
 	t := target{tls: tls, port: "80"}
 	if tls {

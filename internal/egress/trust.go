@@ -24,7 +24,7 @@ func systemRoots() []string {
 	}
 }
 
-// bundle is the system's roots and the authority's certificate.
+// bundle returns the system's roots and the authority's certificate.
 func bundle(a *Authority) []byte {
 	var out bytes.Buffer
 	for _, path := range systemRoots() {
@@ -40,8 +40,8 @@ func bundle(a *Authority) []byte {
 	return out.Bytes()
 }
 
-// TrustFile writes the root certificates that the sandbox shall trust, the system's and the authority's, into
-// Options.Dir and returns its path. The file has no secret. Each call writes it again.
+// TrustFile writes the root certificates that the sandbox must trust, the system's and the authority's, to
+// Options.Dir and returns its path. The file contains no secret. Each call writes it again.
 func (p *Proxy) TrustFile() (string, error) {
 	if p.opt.Dir == "" {
 		return "", errors.New("write the roots for the sandbox: no folder was given; set Options.Dir")
@@ -57,13 +57,13 @@ func (p *Proxy) TrustFile() (string, error) {
 	return path, nil
 }
 
-// View is how the sandbox sees the proxy and the trust file, where that differs.
+// View is how the sandbox sees the proxy and the trust file, if that differs.
 type View struct {
-	Proxy string // host:port; needed for a unix socket, which the sandbox reaches by a port of its own
-	Trust string // path of the trust file; empty: the variables for it are left out
+	Proxy string // host:port; needed for a unix socket, which the sandbox reaches through its own port
+	Trust string // path of the trust file; empty: the variables for it are omitted
 }
 
-// noProxy are the names of the sandbox itself, which are reached without the proxy.
+// noProxy returns the names of the sandbox itself, which are reached without the proxy.
 func (p *Proxy) noProxy() string {
 	rules := p.upstream.Load().rules
 	return strings.Join(slices.DeleteFunc([]string{"localhost", "127.0.0.1", "::1"}, func(host string) bool {
@@ -71,9 +71,9 @@ func (p *Proxy) noProxy() string {
 	}), ",")
 }
 
-// Environ returns the variables that make programs use the proxy, NAME=value. They have the proxy's
-// own password, which is of no use outside the sandbox. The sandbox's own loopback is reached without
-// the proxy, unless the rules name it: then that of this machine is meant.
+// Environ returns the variables that make programs use the proxy, NAME=value. They contain the proxy's
+// own password, which is useless outside the sandbox. The sandbox's own loopback is reached without the
+// proxy, unless the rules name it: then this machine's loopback is meant.
 func (p *Proxy) Environ(v View) ([]string, error) {
 	if v.Proxy == "" {
 		if p.Addr().Network() == "unix" {

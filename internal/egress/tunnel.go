@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// splice copies bytes both ways until both sides have ended, one fails, nothing was read for
-// idle, or ctx ends. It closes both.
+// splice copies bytes both ways until both sides have ended, one fails,
+// nothing was read for idle, or ctx ends. It closes both.
 func splice(ctx context.Context, a, b io.ReadWriteCloser, idle time.Duration) {
 	end := func() { _ = a.Close(); _ = b.Close() }
 	defer end()
@@ -50,7 +50,7 @@ func copyHalf(dst, src io.ReadWriteCloser, moved, end func()) {
 	}
 }
 
-// bufferedConn is a connection some of whose bytes are in a buffer already.
+// bufferedConn is a connection of which some bytes are already in a buffer.
 type bufferedConn struct {
 	net.Conn
 	ahead io.Reader
@@ -61,11 +61,11 @@ func (b *bufferedConn) Read(p []byte) (int, error) { return b.ahead.Read(p) }
 // CloseWrite closes one direction, if the connection can.
 func (b *bufferedConn) CloseWrite() error { return closeWrite(b.Conn) }
 
-// timedConn is a connection of which no read or write takes longer than idle.
+// timedConn is a connection on which no read or write takes longer than idle.
 type timedConn struct {
 	net.Conn
 	idle        time.Duration
-	deadline    time.Time   // when not zero, all reads end by then
+	deadline    time.Time   // if not zero, all reads end by then
 	interrupted atomic.Bool // reads end at once
 }
 
@@ -77,13 +77,13 @@ func (t *timedConn) Read(p []byte) (int, error) {
 	if err := t.SetReadDeadline(end); err != nil {
 		return 0, err
 	}
-	if t.interrupted.Load() { // checked after the deadline was set, in case interrupt came before it
+	if t.interrupted.Load() { // checked after setting the deadline, in case interrupt came before it
 		return 0, os.ErrDeadlineExceeded
 	}
 	return t.Conn.Read(p)
 }
 
-// Write extends the read deadline as well: during a long upload nothing is read.
+// Write also extends the read deadline: during a long upload nothing is read.
 func (t *timedConn) Write(p []byte) (int, error) {
 	if err := t.SetWriteDeadline(time.Now().Add(t.idle)); err != nil {
 		return 0, err

@@ -18,15 +18,15 @@ const (
 	maxRespHead = 256 << 10
 )
 
-// upstream is a set of rules and the connections made under them. New rules get a new one, so that no
-// connection that the old rules allowed is used under the new ones.
+// upstream is a set of rules and the connections made under them. New rules get a new upstream, so
+// that no connection that the old rules allowed is used under the new ones.
 type upstream struct {
 	rules     *ruleset
 	guard     *netguard.Guard
 	transport *http.Transport
 }
 
-// newUpstream speaks HTTP/1 only: nothing needs more.
+// newUpstream uses HTTP/1 only: nothing needs more.
 func (p *Proxy) newUpstream(rules *ruleset) *upstream {
 	w := &upstream{rules: rules, guard: &netguard.Guard{Allow: rules.allowsPrivate, Resolve: p.opt.Resolve, Dial: p.opt.Dial}}
 	var roots *x509.CertPool // nil: the system's, read by the first connection that needs them

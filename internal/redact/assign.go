@@ -10,12 +10,12 @@ type family int
 
 const (
 	unnamed  family = iota
-	password        // a secret for certain
+	password        // certainly a secret
 	token           // a secret, or a token of a parser or of a page
 	header          // Authorization
 )
 
-// names are how the names of secrets end, without the separators between their parts.
+// names are the endings of the names of secrets, without the separators between their parts.
 var names = []struct {
 	end  string
 	of   family
@@ -38,11 +38,11 @@ var lastLetters = func() (t [256]bool) {
 	return t
 }()
 
-// longestName is as much of a name as is looked at.
+// longestName is how much of a name is checked.
 const longestName = 64
 
-// called gives what a name says about its value; capitals reports a name in capitals, as
-// variables of the environment have.
+// called returns what a name says about its value. capitals reports whether
+// the name is in capitals, like environment variables.
 func called(name string) (of family, kind string, capitals bool) {
 	if name == "" || !lastLetters[name[len(name)-1]] {
 		return unnamed, "", false
@@ -78,7 +78,7 @@ func called(name string) (of family, kind string, capitals bool) {
 	return unnamed, "", false
 }
 
-// separator looks at "name: value", "name=value" and "scheme://user:password@host".
+// separator checks "name: value", "name=value" and "scheme://user:password@host".
 func (s *scanner) separator(i int) {
 	if s.text[i] == ':' && strings.HasPrefix(s.text[i:], "://") {
 		s.address(i + len("://"))
@@ -101,7 +101,7 @@ func (s *scanner) separator(i int) {
 	}
 }
 
-// nameBefore finds the name that ends before the separator at i, maybe in quotes.
+// nameBefore finds the name that ends before the separator at i, possibly in quotes.
 func (s *scanner) nameBefore(i int) (from, to int) {
 	least := s.done()
 	to = i
@@ -123,8 +123,7 @@ func (s *scanner) nameBefore(i int) (from, to int) {
 
 func inName(c byte) bool { return class[c] == letter || c == '_' || c == '-' || c == '.' }
 
-// startsLine reports whether nothing but indentation, a quote, "- " or "export" stands
-// before i.
+// startsLine reports whether only indentation, a quote, "- " or "export" precedes i in its line.
 func (s *scanner) startsLine(i int) bool {
 	i -= len(s.text[s.done():i]) - len(strings.TrimSuffix(s.text[s.done():i], "export "))
 	for i > 0 && strings.IndexByte(" \t-\"'", s.text[i-1]) >= 0 {
@@ -133,7 +132,7 @@ func (s *scanner) startsLine(i int) bool {
 	return i == 0 || s.text[i-1] == '\n'
 }
 
-// assignment is a value behind a name.
+// assignment is a value after a name.
 type assignment struct {
 	text       string
 	of         family
@@ -186,7 +185,7 @@ func (a *assignment) find(sep int) bool {
 	return a.to > a.from
 }
 
-// ends are the bytes that end a value without quotes.
+// ends returns the bytes that end a value without quotes.
 func (a *assignment) ends() string {
 	switch {
 	case a.of == header:
@@ -198,10 +197,10 @@ func (a *assignment) ends() string {
 	}
 }
 
-// maxValue is more than any secret on one line is long.
+// maxValue is longer than any secret on one line.
 const maxValue = 8 << 10
 
-// closing finds the quote that ends a value; without one the value ends with its line.
+// closing finds the quote that ends a value. Without one the value ends with its line.
 func closing(text string, from int, quote byte, escaped bool) int {
 	for i := from; i < len(text) && i-from < maxValue; i++ {
 		switch text[i] {
@@ -233,14 +232,14 @@ func (a *assignment) credentials() {
 var ordinary = []string{"string", "str", "text", "null", "nil", "none", "true", "false", "undefined", "required", "optional", "changed", "password", "passwd", "secret",
 	"token", "bool", "boolean", "number", "int", "bytes", "any", "object", "optional[str]", "required.", "hidden", "empty", "unset", "redacted"}
 
-// isID reports whether a value is an id of ours: "token:01k3…" names a token and does not
-// show it. Punctuation and emphasis behind it do not count.
+// isID reports whether a value is an id of ours: "token:01k3…" names a token without
+// revealing it. It ignores trailing punctuation and emphasis.
 func isID(value string) bool {
 	value = strings.TrimRight(value, ".:!?*_")
 	return len(value) == 26 && strings.HasPrefix(value, "01") && strings.Trim(value, "0123456789abcdefghjkmnpqrstvwxyz") == ""
 }
 
-// secret judges the value.
+// secret decides whether the value is a secret.
 func (a *assignment) secret() bool {
 	value := a.text[a.from:a.to]
 	if placeholder(value) || a.of == token && isID(value) {
@@ -293,10 +292,10 @@ func placeholder(value string) bool {
 	return slices.Contains(ordinary, strings.ToLower(strings.TrimRight(value, ".?!")))
 }
 
-// longestHost bounds how far a URL's user and host are read.
+// longestHost limits how far a URL's user and host are read.
 const longestHost = 1 << 10
 
-// address cuts the password of "scheme://user:password@host"; i is behind the slashes.
+// address cuts the password of "scheme://user:password@host"; i is after the slashes.
 func (s *scanner) address(i int) {
 	part := s.text[i:min(len(s.text), i+longestHost)]
 	if end := strings.IndexAny(part, " \t\r\n/?#\"'`<>\\"); end >= 0 {

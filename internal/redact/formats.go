@@ -1,18 +1,18 @@
 package redact
 
-// format is how one kind of token is written: a fixed beginning, then characters of a
-// set, then perhaps further parts. Where a vendor names an exact length the table mostly
-// holds a lower bound: a token that grew by a few characters is still a token.
+// format says how one kind of token is written: a fixed beginning, then characters of a set, then
+// possibly further parts. Where a vendor specifies an exact length, the table mostly has a lower
+// bound, so that a token that grows by a few characters is still recognised.
 type format struct {
 	kind  string   // what is written instead: [redacted:kind]
 	heads []string // the beginnings, each at least two bytes
 	part           // what follows the beginning
 	then  []part   // further parts, in order
 
-	digit bool // at least one digit: words go on like this, too
-	mixed bool // it must look random: names begin like this, too
-	// alone: nothing that base64 is made of may stand before or behind. For beginnings
-	// so short that they occur inside of encoded data and ordinary words.
+	digit bool // at least one digit, because words continue like this too
+	mixed bool // it must look random, because names begin like this too
+	// alone means that no base64 character may precede or follow it. It is for beginnings so
+	// short that they occur inside encoded data and ordinary words.
 	alone bool
 }
 
@@ -35,9 +35,9 @@ const (
 	tokenSet    = alnumDot + "~+/="
 )
 
-// formats are tried in this order; of two that begin alike the more special one stands
-// first. The facts are those that vendors and public rule lists of secret scanners name.
-// Every beginning needs an example in formats_test.go.
+// formats are tried in this order. Of two with the same beginning, the more specific
+// comes first. The facts come from vendors and from public rule lists of secret
+// scanners. Every beginning needs an example in formats_test.go.
 var formats = []format{
 	// Models and what belongs to them.
 	{kind: "anthropic-key", heads: []string{"sk-ant-"}, part: part{set: alnumDash, least: 12}},

@@ -2,9 +2,8 @@ package redact
 
 import "encoding/json"
 
-// JSON redacts the strings of a JSON text and leaves everything else as it is, so that
-// it stays JSON. A value whose key names a secret is redacted, too. What is not JSON is
-// redacted as text.
+// JSON redacts the strings of a JSON text and leaves everything else unchanged, so that it stays JSON. A
+// value whose key names a secret is redacted too. Text that is not JSON is redacted as text.
 func (r *Redactor) JSON(data []byte) []byte {
 	if !json.Valid(data) {
 		return []byte(r.Text(string(data)))
@@ -25,7 +24,7 @@ func (r *Redactor) JSON(data []byte) []byte {
 		i = end
 		var value string
 		if json.Unmarshal(text, &value) != nil {
-			out = append(out, text...) // cannot be: it is valid
+			out = append(out, text...) // impossible: it is valid
 			continue
 		}
 		if isKey(data, i) {
@@ -38,7 +37,7 @@ func (r *Redactor) JSON(data []byte) []byte {
 	return out
 }
 
-// literal is where the string that begins at i ends.
+// literal returns where the string that begins at i ends.
 func literal(data []byte, i int) int {
 	for i++; i < len(data); i++ {
 		switch data[i] {
@@ -58,11 +57,11 @@ func isKey(data []byte, i int) bool {
 	return i < len(data) && data[i] == ':'
 }
 
-// quote is a text as a JSON string.
+// quote returns a text as a JSON string.
 func quote(text string) []byte {
 	data, err := json.Marshal(text)
 	if err != nil {
-		return []byte(`"` + mark("unreadable") + `"`) // cannot be: it is a string
+		return []byte(`"` + mark("unreadable") + `"`) // impossible: it is a string
 	}
 	return data
 }

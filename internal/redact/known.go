@@ -10,18 +10,18 @@ import (
 	"strings"
 )
 
-// leastKnown is the length from which on a value that is known is taken out.
+// leastKnown is the minimum length of a known value that is redacted.
 const leastKnown = 6
 
-// leastEncoded is the length from which on an encoded form is looked for: shorter ones
-// occur in any base64.
+// leastEncoded is the minimum length of an encoded form that is
+// searched for: shorter ones occur in any base64.
 const leastEncoded = 10
 
-// leastBase64 is the length from which on hex and base64 of a value are long enough to be looked for.
+// leastBase64 is the minimum length of a value whose hex and base64 forms are searched for.
 const leastBase64 = 8
 
-// FromEnviron gives the values of "NAME=value" pairs whose name says that they are
-// secrets. Several may stand in one value, with commas or spaces between.
+// FromEnviron returns the values of "NAME=value" pairs whose name says that they are
+// secrets. One value may contain several, separated by commas or spaces.
 func FromEnviron(environ []string) []string {
 	var out []string
 	for _, pair := range environ {
@@ -35,10 +35,10 @@ func FromEnviron(environ []string) []string {
 	return slices.DeleteFunc(out, func(v string) bool { return len(v) < leastKnown })
 }
 
-// matcher finds values, the longest first.
+// matcher finds values, longest first.
 type matcher struct {
-	values map[[4]byte][]value // by their beginning in small letters
-	begins *[1 << 16]bool      // by their first two bytes in small letters
+	values map[[4]byte][]value // by their lower-case beginning
+	begins *[1 << 16]bool      // by their first two lower-case bytes
 }
 
 // value is one form of a secret.
@@ -47,11 +47,11 @@ type value struct {
 	folded bool // case does not matter
 }
 
-// leastFolded is the length from which on a value is looked for in other case, too: a
-// shorter one, or one without a digit, may be a word.
+// leastFolded is the minimum length of a value that is also searched for in another
+// case: a shorter one, or one without a digit, may be a word.
 const leastFolded = 10
 
-// stands says whether a text begins with the value.
+// stands reports whether a text begins with the value.
 func (v value) stands(text []byte) bool {
 	if len(text) < len(v.text) {
 		return false
@@ -67,14 +67,14 @@ func (v value) stands(text []byte) bool {
 	return true
 }
 
-// allForms are the known values and their encodings.
+// allForms returns the known values and their encodings.
 func allForms(known []string) []string {
 	var all []string
 	for _, value := range known {
 		if whole := strings.TrimSpace(value); strings.Contains(whole, "\n") && !strings.Contains(whole, markHead) {
 			all = append(all, forms(whole)...)
 		}
-		// A value of several lines comes in pieces as often as whole.
+		// A multi-line value is as likely to appear in pieces as whole.
 		for line := range strings.Lines(value) {
 			line = strings.TrimSpace(line)
 			if len(line) >= leastKnown && !strings.Contains(line, markHead) && !strings.HasPrefix(line, "-----") {
@@ -103,7 +103,7 @@ func pair(s []byte) int { return int(small[s[0]])<<8 | int(small[s[1]]) }
 
 func beginning(s []byte) [4]byte { return [4]byte{small[s[0]], small[s[1]], small[s[2]], small[s[3]]} }
 
-// forms are the ways a value may be written.
+// forms returns the ways in which a value may be written.
 func forms(value string) []string {
 	out := []string{value}
 	add := func(form string) {
@@ -121,8 +121,8 @@ func forms(value string) []string {
 		return out
 	}
 	add(hex.EncodeToString([]byte(value)))
-	// In base64 a value looks different at each of three offsets. Only characters that
-	// depend on nothing but the value are looked for.
+	// In base64 a value looks different at each of three offsets. Only characters
+	// that depend on nothing but the value are searched for.
 	for shift := range 3 {
 		shifted := append(make([]byte, shift), value...)
 		for _, alphabet := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -138,8 +138,8 @@ func forms(value string) []string {
 // stretch is a part of a text.
 type stretch struct{ from, to int }
 
-// replace puts marks where values stand, in whatever spelling: as they are, in other case,
-// with characters escaped once or twice, in base64 that was broken into lines.
+// replace replaces values by marks in every spelling: unchanged, in another case, with
+// characters escaped once or twice, in base64 that was broken into lines.
 func (m matcher) replace(text string) string {
 	if m.begins == nil {
 		return text
@@ -206,9 +206,9 @@ func (m matcher) find(text []byte) []stretch {
 	return out
 }
 
-// tail is where text ends with the beginning of a value; len(text) if it does not.
+// tail returns where text ends with the beginning of a value, or len(text) if it does not.
 func (m matcher) tail(text string) int {
-	const least = 4 // fewer bytes say little
+	const least = 4 // fewer bytes mean little
 	for i := max(0, len(text)-maxValue); i+least <= len(text); i++ {
 		for _, v := range m.values[beginning([]byte(text[i:i+least]))] {
 			if part := text[i:]; len(v.text) > len(part) && (value{v.text[:len(part)], v.folded}).stands([]byte(part)) {

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Handler redacts records before next gets them: their message and every value. now
-// gives the current redactor, since keys may change while a program runs; it must not log.
+// Handler redacts records before next gets them: their message and every value. now returns the
+// current redactor, because keys may change while a program runs; it must not log.
 func Handler(next slog.Handler, now func() *Redactor) slog.Handler {
 	return &handler{next, now}
 }

@@ -6,11 +6,11 @@ const (
 	blockHead = "-----BEGIN "
 	blockTail = "-----END "
 	keyWords  = "PRIVATE KEY"
-	// maxBlock is far more than any private key is long.
+	// maxBlock is far longer than any private key.
 	maxBlock = 64 << 10
 )
 
-// block cuts a private key in PEM or PGP armour. One whose end is missing ends with the text.
+// block cuts a private key in PEM or PGP armour. A key whose end is missing ends with the text.
 func (s *scanner) block(i int) {
 	head, ok := keyBlock(s.text[i:])
 	if !ok {
@@ -31,8 +31,7 @@ func (s *scanner) block(i int) {
 	s.cut(i, end, "private-key")
 }
 
-// keyBlock gives the length of the first line of an armoured block, and whether the
-// block is a private key.
+// keyBlock returns the length of the first line of an armoured block, and whether the block is a private key.
 func keyBlock(text string) (int, bool) {
 	if !strings.HasPrefix(text, blockHead) {
 		return 0, false

@@ -3,14 +3,14 @@ package redact
 import "strings"
 
 const (
-	// leastRandom is the least length of a word that is judged by its looks alone: shorter
-	// ones are too often names.
+	// leastRandom is the minimum length of a word that is judged only by
+	// its looks: shorter ones are too often names.
 	leastRandom = 32
 	// mostRandom is the length of the longest keys; longer words are data.
 	mostRandom = 128
-	// leastDataLine is the shortest line of wrapped base64 that is still full.
+	// leastDataLine is the minimum length of a full line of wrapped base64.
 	leastDataLine = 60
-	// awsSecret is the length of AWS's secret keys, which may have slashes.
+	// awsSecret is the length of AWS's secret keys, which may contain slashes.
 	awsSecret = 40
 )
 
@@ -20,9 +20,9 @@ var checksums = []string{"sha1", "sha256", "sha384", "sha512", "md5", "h1", "bas
 // encoded are the beginnings of public keys and certificates in base64, and of mangled C++ names.
 var encoded = []string{"AAAA", "MII", "ZN"}
 
-// random judges a run by its looks alone: upper case, lower case and digits, alternating
-// as often as in random text. Names alternate seldom, hashes in hex have no upper case,
-// and base64 of bytes is padded, longer, or stands in lines of its own.
+// random judges a run only by its looks: upper case, lower case and digits, alternating as
+// often as in random text. Names alternate seldom, hashes in hex have no upper case, and
+// base64 of bytes is padded, longer, or on separate lines.
 func (s *scanner) random(from, to int) {
 	for from > s.done() && inRun[s.text[from-1]] {
 		from-- // a word begins with a letter, base64 with anything
@@ -96,7 +96,7 @@ func looksRandom(word string) bool {
 		changes*100 >= letters*42 && spelled(word)*100 <= letters*26
 }
 
-// spelled counts the small letters in rows of four and more, of which names are made.
+// spelled counts the lower-case letters in rows of four or more, which are typical of names.
 func spelled(word string) int {
 	n, row := 0, 0
 	for i := range len(word) {

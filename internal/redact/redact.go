@@ -1,11 +1,9 @@
-// Package redact takes secrets out of text: values that are known, tokens of formats that
-// are known (formats.go), values behind names such as "password", and words that look
-// random. Each becomes "[redacted:kind]".
+// Package redact removes secrets from text: known values, tokens of known formats (formats.go), values after
+// names such as "password", and words that look random. Each becomes "[redacted:kind]".
 //
-// It promises that doing it twice changes nothing more, that it costs a few
-// milliseconds for a megabyte, and that hashes of commits, checksums of lock files,
-// UUIDs, ULIDs and pictures in base64 stay readable. It cannot promise to find a
-// secret that looks like an ordinary word and that nobody has named.
+// It promises that doing it twice changes nothing more, that it takes a few milliseconds for a megabyte, and
+// that commit hashes, checksums of lock files, UUIDs, ULIDs and pictures in base64 stay readable. It cannot
+// promise to find a secret that looks like an ordinary word and that nobody has named.
 package redact
 
 import (
@@ -15,31 +13,31 @@ import (
 
 // Options say what is known beforehand.
 type Options struct {
-	// Known are secrets themselves, such as keys from the environment and the
-	// configuration. Values shorter than six bytes are left alone: taking them out
-	// would garble everything.
+	// Known are secrets themselves, such as keys from the environment and the configuration. Values
+	// shorter than six bytes are ignored: redacting them would garble everything.
 	Known []string
 }
 
-// Redactor takes secrets out. It never changes and may be shared.
+// Redactor removes secrets. It is immutable and may be shared.
 type Redactor struct {
 	known matcher
 }
 
-// New makes a redactor. The zero Options know no values, only formats and names.
+// New returns a redactor. The zero Options know no values, only formats and names.
 func New(o Options) *Redactor { return &Redactor{known: matcherOf(allForms(o.Known))} }
 
-// Text gives text without its secrets.
+// Text returns text without its secrets.
 func (r *Redactor) Text(text string) string {
 	out, _ := r.piece(text, false)
 	return out
 }
 
-// HasKnown reports a text with one of the known values in it, in any of the spellings that are looked for.
+// HasKnown reports whether a text contains one of the known values in
+// any of the spellings that are searched for.
 func (r *Redactor) HasKnown(text string) bool { return r.known.replace(text) != text }
 
-// Clipped is Text for a text that was cut off, such as a title: the beginning of a secret
-// at its end is redacted, too.
+// Clipped is Text for a text that was cut off, such as a title: it also
+// redacts the beginning of a secret at the end.
 func (r *Redactor) Clipped(text string) string {
 	end := r.known.tail(text)
 	word := text[strings.LastIndexAny(text, " \t\n\"'=")+1:]
@@ -53,13 +51,13 @@ func (r *Redactor) Clipped(text string) string {
 	return out
 }
 
-// piece redacts text that follows other text: data says whether that ended in a line of
-// encoded data. It returns the same about its own text.
+// piece redacts text that follows other text. data says whether that ended in a line of
+// encoded data; the returned value says the same about this text.
 func (r *Redactor) piece(text string, data bool) (string, bool) {
 	text = r.known.replace(text)
 	for {
-		// Redacting a secret may expose another one beside it. Every round leaves less
-		// that is not a mark, so this ends; the second round is mostly the last.
+		// Redacting a secret may expose another one next to it. Every round leaves less that
+		// is not a mark, so this ends, mostly after the second round.
 		s := scanner{text: text, data: data}
 		s.run()
 		if len(s.cuts) == 0 {
@@ -76,7 +74,7 @@ const (
 
 func mark(kind string) string { return markHead + kind + "]" }
 
-// markAt is the length of the mark that begins at i; 0 if there is none.
+// markAt returns the length of the mark that begins at i, or 0 if there is none.
 func markAt[T string | []byte](text T, i int) int {
 	if len(text)-i < len(markHead) || string(text[i:i+len(markHead)]) != markHead {
 		return 0
@@ -99,12 +97,12 @@ type cut struct {
 	kind     string
 }
 
-// scanner reads a text once and collects what has to be replaced.
+// scanner reads a text once and collects what must be replaced.
 type scanner struct {
 	text string
 	cuts []cut
-	at   int  // everything before is done
-	data bool // the line before ended in encoded data
+	at   int  // everything before it is done
+	data bool // the previous line ended in encoded data
 }
 
 func (s *scanner) result() string {
@@ -120,13 +118,13 @@ func (s *scanner) result() string {
 	return out.String()
 }
 
-// cut notes a secret and continues behind it.
+// cut records a secret and continues after it.
 func (s *scanner) cut(from, to int, kind string) {
 	s.cuts = append(s.cuts, cut{from, to, kind})
 	s.at = to
 }
 
-// done is where the last cut ended; nothing before it is looked at again.
+// done returns where the last cut ended; nothing before it is examined again.
 func (s *scanner) done() int {
 	if len(s.cuts) == 0 {
 		return 0
@@ -158,7 +156,7 @@ func (s *scanner) run() {
 	}
 }
 
-// word looks at a run of letters, digits and what may stand between them in a token.
+// word examines a run of letters, digits and other characters of tokens.
 func (s *scanner) word(i int) {
 	end := i
 	for end < len(s.text) && inRun[s.text[end]] {

@@ -2,15 +2,14 @@ package redact
 
 import "strings"
 
-// maxHeld is how much of a line is held back. A longer one is divided between words.
+// maxHeld is how much of a line is held back. A longer line is divided between words.
 const maxHeld = 16 << 10
 
 // keptBack is how much of a line without any space is held back when it is divided.
 const keptBack = 1 << 10
 
-// Stream redacts text that comes in pieces, with the result that Text would have: a
-// line is given out when it has ended, a private key when its last line is there.
-// It must be used by one goroutine at a time.
+// Stream redacts text that comes in pieces, with the same result as Text: it releases a line when it has
+// ended, and a private key when its last line has come. It must be used by one goroutine at a time.
 type Stream struct {
 	r    *Redactor
 	held string
@@ -20,13 +19,13 @@ type Stream struct {
 // Stream begins a text.
 func (r *Redactor) Stream() *Stream { return &Stream{r: r} }
 
-// Write takes a piece and gives what is safe to show by now, often nothing.
+// Write takes a piece and returns what is now safe to show, often nothing.
 func (s *Stream) Write(piece string) string {
 	s.held += piece
 	return s.give(safe(s.held))
 }
 
-// Flush gives the rest. The stream may be used for another text afterwards.
+// Flush returns the rest. The stream may be used for another text afterwards.
 func (s *Stream) Flush() string {
 	out := s.give(len(s.held))
 	s.data = false
@@ -43,7 +42,7 @@ func (s *Stream) give(n int) string {
 	return out
 }
 
-// safe is how much of a text can be redacted without knowing what follows.
+// safe returns how much of a text can be redacted without knowing what follows.
 func safe(text string) int {
 	n := strings.LastIndexByte(text, '\n') + 1
 	if len(text)-n > maxHeld {
@@ -59,10 +58,10 @@ func safe(text string) int {
 	return n
 }
 
-// mostWrapped lines of base64 are held back: a secret can go on in the next one.
+// mostWrapped is how many lines of base64 are held back: a secret may continue on the next line.
 const mostWrapped = 8
 
-// beforeWrapped moves n, the beginning of a line, before lines of base64 that may go on.
+// beforeWrapped moves n, the beginning of a line, before lines of base64 that may continue.
 func beforeWrapped(text string, n int) int {
 	for range mostWrapped {
 		if n == 0 || text[n-1] != '\n' {
@@ -78,7 +77,7 @@ func beforeWrapped(text string, n int) int {
 	return n
 }
 
-// openBlock is where a private key begins that has no end yet; -1 if none does.
+// openBlock returns where an unfinished private key begins, or -1.
 func openBlock(text string) int {
 	for from := 0; ; {
 		i := strings.Index(text[from:], blockHead)

@@ -18,8 +18,8 @@ var heads = func() (t [256][]head) {
 	return t
 }()
 
-// starts are the pairs of bytes that some token begins with, a bit each. Nearly every
-// word of a text is ruled out by them.
+// starts is a bit set of the pairs of bytes with which tokens begin.
+// It rules out nearly every word of a text.
 var starts = func() (t [1 << 16 / 64]uint64) {
 	add := func(a, b byte) {
 		n := uint(a)<<8 | uint(b)
@@ -50,8 +50,8 @@ func (s *scanner) startsToken(i int) bool {
 	return starts[n/64]&(1<<(n%64)) != 0
 }
 
-// token finds a token in the word that begins at i: where its secret part begins, and
-// how long that is. A length of 0 is none.
+// token finds a token in the word that begins at i. It returns where its secret
+// part begins, and its length; 0 means that there is none.
 func (s *scanner) token(i int) (from, length int, kind string) {
 	text := s.text[i:]
 	for _, h := range heads[text[0]] {
@@ -74,8 +74,8 @@ func (s *scanner) token(i int) (from, length int, kind string) {
 	return i, 0, ""
 }
 
-// match is how many bytes of text, which follows the beginning, are of the token; 0 if
-// it is none.
+// match returns how many bytes of text, which follows the beginning,
+// belong to the token, or 0 if it is not one.
 func (f *format) match(text string) int {
 	n, ok := f.part.match(text)
 	if !ok {
@@ -91,7 +91,7 @@ func (f *format) match(text string) int {
 		bounded = p.most > 0
 	}
 	if bounded && n < len(text) && class[text[n]] == letter {
-		return 0 // it goes on: something longer
+		return 0 // it continues, so it is something longer
 	}
 	if f.digit && !hasDigit(text[:n]) || f.mixed && !mixed(text[:n]) {
 		return 0
@@ -107,13 +107,13 @@ func (p part) match(text string) (n int, ok bool) {
 	return n, n >= p.least
 }
 
-// standsAlone reports whether no byte of base64 stands beside the text between from and to.
+// standsAlone reports whether no base64 byte precedes or follows the text between from and to.
 func (s *scanner) standsAlone(from, to int) bool {
 	return (from == s.done() || !inRun[s.text[from-1]]) && (to == len(s.text) || !inRun[s.text[to]])
 }
 
-// beginsToken reports whether a word may be the beginning of a token whose end is
-// missing. Where a beginning is also that of ordinary words a digit has to follow.
+// beginsToken reports whether a word may be the beginning of a token whose end is missing.
+// If ordinary words have the same beginning, a digit must follow.
 func beginsToken(word string) bool {
 	if word == "" {
 		return false
@@ -130,7 +130,7 @@ func beginsToken(word string) bool {
 	return false
 }
 
-// fits reports whether text, which follows the beginning, may go on to a token.
+// fits reports whether text, which follows the beginning, may continue to a token.
 func (f *format) fits(text string) bool {
 	n, ok := f.part.match(text)
 	for i := 0; ok && n < len(text) && i < len(f.then); i++ {
@@ -140,7 +140,7 @@ func (f *format) fits(text string) bool {
 	return n == len(text)
 }
 
-// mixed reports whether a text has digits, capitals and small letters, and few words.
+// mixed reports whether a text has digits, capitals and lower-case letters, and few words.
 func mixed(text string) bool {
 	upper, lower := 0, 0
 	for i := range len(text) {
@@ -154,7 +154,7 @@ func mixed(text string) bool {
 	return hasDigit(text) && upper*8 >= len(text) && lower*8 >= len(text) && spelled(text)*3 <= len(text)
 }
 
-// jwt is the length of a JSON web token: three parts, of which the first two are JSON.
+// jwt returns the length of a JSON web token: three parts, of which the first two are JSON.
 func jwt(text string) int {
 	if !strings.HasPrefix(text, "eyJ") {
 		return 0
@@ -172,7 +172,7 @@ func jwt(text string) int {
 	return n
 }
 
-// discord is the length of a bot's token: its number in base64, a time, a signature.
+// discord returns the length of a bot's token: its number in base64, a time, a signature.
 func discord(text string) int {
 	a := span(text, alnumDash)
 	if a < 23 || a > 30 || a >= len(text) || text[a] != '.' {
@@ -189,8 +189,8 @@ func discord(text string) int {
 	return a + b + 2 + c
 }
 
-// telegram finds the token of a Telegram bot around the colon at i: its number before,
-// 35 characters behind, of which the first is an A.
+// telegram finds the token of a Telegram bot around the colon at i: its number
+// before, 35 characters after, of which the first is an A.
 func (s *scanner) telegram(i int) bool {
 	if i+1 >= len(s.text) || s.text[i+1] != 'A' || span(s.text[i+1:], alnumDash) != 35 {
 		return false
@@ -206,8 +206,8 @@ func (s *scanner) telegram(i int) bool {
 	return true
 }
 
-// azure finds the secret of an application at Azure around the tilde at i: three
-// characters, a digit and a Q before, 31 to 34 behind.
+// azure finds the secret of an application at Azure around the tilde at i:
+// three characters, a digit and a Q before, 31 to 34 after.
 func (s *scanner) azure(i int) {
 	const before = 5 // "abc8Q"
 	from := i - before
@@ -222,8 +222,8 @@ func (s *scanner) azure(i int) {
 	}
 }
 
-// scheme finds the credentials behind "Bearer " or "Basic ": where they begin and how
-// long they are. Words of a sentence are none.
+// scheme finds the credentials after "Bearer " or "Basic ": where they begin
+// and their length. Words of a sentence do not count.
 func scheme(text string) (skip, n int) {
 	for _, word := range []string{"Bearer ", "Basic "} {
 		if len(text) > len(word) && strings.EqualFold(text[:len(word)], word) {
@@ -237,7 +237,7 @@ func scheme(text string) (skip, n int) {
 	return 0, 0
 }
 
-// span is how many bytes at the beginning of text are of the set.
+// span returns how many bytes at the beginning of text belong to the set.
 func span(text, set string) int {
 	for i := range len(text) {
 		if strings.IndexByte(set, text[i]) < 0 {

@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// View is a text with some of its bytes spelled otherwise, or left out, that knows where
-// each of them stood in the text it was made of.
+// View is a text with some of its bytes spelled differently or left out. It
+// knows where each of them was in the original text.
 type View struct {
 	Text  []byte
 	steps []step // where the distance between a byte and its origin changes
 }
 
-// step says that bytes from out on stood from in on.
+// step says that bytes from out on were at in and after in the original.
 type step struct{ out, in int }
 
-// At is where the spelling of a byte of the view begins; for the end of the view, the end.
+// At returns where the spelling of a byte of the view begins in the
+// original; for the end of the view, the end.
 func (v View) At(i int) int {
 	n := sort.Search(len(v.steps), func(k int) bool { return v.steps[k].out > i })
 	if n == 0 {
@@ -28,9 +29,9 @@ func (v View) At(i int) int {
 	return s.in + i - s.out
 }
 
-// Unescape undoes the ways in which programs spell characters: \/ and \u002f of JSON, \x2f,
-// %2F of addresses, &#47; and &amp; of HTML. open is where a spelling begins that the end of
-// the text cuts off; len(text) if none does. ok is false where there is no such spelling.
+// Unescape decodes the ways in which programs spell characters: \/ and \u002f of JSON, \x2f, %2F of
+// addresses, &#47; and &amp; of HTML. open is where a spelling begins that the end of the text cuts
+// off, or len(text). ok is false if there is no such spelling.
 func Unescape(text []byte) (v View, open int, ok bool) {
 	open = len(text)
 	done := 0
@@ -62,11 +63,11 @@ func Unescape(text []byte) (v View, open int, ok bool) {
 	return v, open, true
 }
 
-// longestSpelling of one character.
+// longestSpelling is the length of the longest spelling of one character.
 const longestSpelling = 10
 
-// unescapeOne is the character that a text begins with, and how long its spelling is: 1 for
-// a byte that stands for itself. cut: it may be a spelling whose end is missing.
+// unescapeOne returns the character that a text begins with, and the length of its spelling: 1 for a
+// byte that stands for itself. cut means that it may be an incomplete spelling.
 func unescapeOne(text []byte) (plain string, n int, cut bool) {
 	switch text[0] {
 	case '\\':
@@ -126,7 +127,7 @@ func backslash(text []byte) (plain string, n int, cut bool) {
 	return string(utf8.AppendRune(nil, rune(v))), 6, false
 }
 
-// number reads hexadecimal digits.
+// number parses hexadecimal digits.
 func number(text []byte, from, digits int) (uint64, bool) {
 	if len(text) < from+digits {
 		return 0, false
@@ -135,7 +136,7 @@ func number(text []byte, from, digits int) (uint64, bool) {
 	return v, err == nil
 }
 
-// small is each byte with the letters of ASCII made small.
+// small maps each byte to itself with ASCII letters in lower case.
 var small = func() (t [256]byte) {
 	for c := range 256 {
 		t[c] = byte(c)
@@ -146,7 +147,7 @@ var small = func() (t [256]byte) {
 	return t
 }()
 
-// Fold makes the letters of ASCII small, in place.
+// Fold converts ASCII letters to lower case, in place.
 func Fold(text []byte) []byte {
 	for i, c := range text {
 		text[i] = small[c]
@@ -154,10 +155,10 @@ func Fold(text []byte) []byte {
 	return text
 }
 
-// wrappedLine is a line of base64 that a program broke to go on in the next one.
+// wrappedLine is the minimum length of a line of base64 that a program broke to continue on the next one.
 const wrappedLine = 60
 
-// unwrap joins lines of base64 that were broken. ok is false where there are none.
+// unwrap joins lines of base64 that were broken. ok is false if there are none.
 func unwrap(text []byte) (v View, ok bool) {
 	done := 0
 	for from := 0; ; {
