@@ -6,14 +6,15 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// nearby is how many lines that stayed are shown before and after those that changed.
+// nearby is how many unchanged lines are shown before and after changed ones.
 const nearby = 2
 
-// maxCompared bounds the table of two texts' lines: beyond it the whole is shown.
+// maxCompared limits the table of two texts' lines. Beyond it the whole text is shown.
 const maxCompared = 4 << 20
 
-// Difference says how a file that a model was shown has changed since; both are as Render gave them. Lines stand in the
-// frames in which they stood, so that nobody's words become somebody else's. "": it is not worth it, show the whole.
+// Difference says how a file has changed since a model was shown it. Both texts are as returned by
+// Render. Lines stay in their frames, so that nobody's words become somebody else's. "" means that a
+// difference is not worthwhile and the whole text should be shown.
 func Difference(before, after string) string {
 	head, _, _ := strings.Cut(after, "\n")
 	old, now := untrusted.Lines(before), untrusted.Lines(after)
@@ -24,7 +25,7 @@ func Difference(before, after string) string {
 	out.WriteString(head + "\nIt has changed: lines with - are gone, those with + are new, the others are as they were.\n")
 	for _, part := range hunks(script(old[1:], now[1:])) {
 		out.WriteString("…\n")
-		for len(part) > 0 { // lines of one source stand in one frame
+		for len(part) > 0 { // lines of one source are in one frame
 			n := 1
 			for n < len(part) && part[n].Source == part[0].Source {
 				n++
@@ -83,7 +84,7 @@ func script(old, now []untrusted.Line) (out []edit) {
 	return out
 }
 
-// hunks are the parts of a script around what changed.
+// hunks returns the parts of a script around what changed.
 func hunks(all []edit) (out [][]edit) {
 	begin, end := -1, -1
 	flush := func() {

@@ -1,12 +1,16 @@
-// Package memory is what agents keep from one conversation to the next: Markdown files in the home folder, for
-// everybody (MEMORY.md), for one transport and for one channel, and beside them IDENTITY.md, SYSTEM.md and the
-// docs of agents.
+// Package memory is what agents keep from one conversation to the next: Markdown files in
+// the home folder for everybody (MEMORY.md), for one transport and for one channel, and in
+// addition IDENTITY.md, SYSTEM.md and the docs of agents.
 //
-// The files are the truth: people and agents edit them as they like. Where several machines share the versions, they share the
-// files, too: one that is behind is brought up to date before it is looked at as a change. The package promises that reading them costs
-// next to nothing while they do not change, that each change is kept as a version with who made it, that a change
-// that was announced is never taken for one by hand, and that a file that was edited into nonsense costs only
-// itself. What an agent wrote is shown as the words of those on whose behalf it wrote them: it grants nothing.
+// The files are authoritative: people and agents edit them as they like. If several
+// machines share the versions, they also share the files: an outdated file is updated
+// before it is treated as a change. The package promises that:
+//   - reading the files costs next to nothing while they do not change;
+//   - each change is kept as a version that says who made it;
+//   - an announced change is never taken for one by hand;
+//   - a file that was edited into nonsense affects no other.
+//
+// What an agent wrote is shown as the words of those on whose behalf it wrote them: it grants nothing.
 package memory
 
 import (
@@ -20,7 +24,7 @@ import (
 // Scope says for whom a file is.
 type Scope string
 
-// The scopes, from the widest to the narrowest, and what stands beside them.
+// The scopes, from widest to narrowest, followed by the other kinds of files.
 const (
 	Global    Scope = "global"
 	Transport Scope = "transport"
@@ -37,17 +41,17 @@ const (
 
 // File is one memory file. It need not exist.
 type File struct {
-	Path  string // below the home folder, with forward slashes
+	Path  string // relative to the home folder, with forward slashes
 	Scope Scope
 	Title string // what people and models are told it is
-	// Transport and Place are where it is for; Place is "" for all of a transport.
+	// Transport and Place say where the file applies; Place is "" for all of a transport.
 	Transport, Place string
 }
 
-// Root is the named root of the file tools that reaches the file: "memory/channel".
+// Root returns the named root of the file tools that contains the file: "memory/channel".
 func (f File) Root() string { return "memory/" + string(f.Scope) }
 
-// Tool is how file tools name the file.
+// Tool returns the file's name for file tools.
 func (f File) Tool() string {
 	if f.Scope == Docs {
 		_, rest, _ := strings.Cut(f.Path, "/docs/")
@@ -56,7 +60,7 @@ func (f File) Tool() string {
 	return "@" + f.Root() + "/" + path.Base(f.Path)
 }
 
-// Of are the files that a thread is shown and may write, the widest first.
+// Of returns the files that a thread is shown and may write, widest first.
 func Of(thread chat.ThreadID) []File {
 	transport := thread.Transport()
 	return []File{
@@ -67,7 +71,7 @@ func Of(thread chat.ThreadID) []File {
 	}
 }
 
-// Parse understands the path of a memory file below the home folder; an error says what there is.
+// Parse parses the path of a memory file relative to the home folder. An error says what exists.
 func Parse(name string) (File, error) {
 	bad := fmt.Errorf("%.200q is no memory file; there are MEMORY.md, SYSTEM.md, IDENTITY.md, TRANSPORT/MEMORY.md, TRANSPORT/CHANNEL/MEMORY.md and agents/AGENT/docs/….md", name)
 	parts := strings.Split(name, "/")
@@ -88,7 +92,7 @@ func Parse(name string) (File, error) {
 	case len(parts) == 3 && parts[2] == Name && validTransport(parts[0]):
 		place, err := chat.DecodeSegment(parts[1])
 		if err != nil {
-			place = parts[1] // it was too long for a name: its files are found by it all the same
+			place = parts[1] // it was too long for a name, but still identifies its files
 		}
 		return File{Path: name, Scope: Channel, Title: "Channel Memory", Transport: parts[0], Place: place}, nil
 	}

@@ -22,22 +22,22 @@ import (
 	"chorus/internal/text"
 )
 
-// MaxFile is the largest file that is read: far more than is shown, and little enough to be read at once.
+// MaxFile is the largest file that is read: far more than is shown, but small enough to be read at once.
 const MaxFile = 256 << 10
 
-// Origin is who made a change, and how.
+// Origin says who made a change, and how.
 type Origin struct {
-	Who    string // on whose words, as it is shown; "": nobody knows
+	Who    string // on whose words, as displayed; "" if unknown
 	Thread chat.ThreadID
 	Call   string
 	How    string // by hand, edit, forget, restore, or the tool's name
-	Owner  bool   // by somebody who runs this home: shown as it stands, not as somebody's words
+	Owner  bool   // by somebody who runs this home: shown as it is, not as somebody's words
 }
 
-// ByHand is how a change is called that nobody announced.
+// ByHand is the How of a change that nobody announced.
 const ByHand = "by hand"
 
-// Version is a file as it was after a change.
+// Version is a file after a change.
 type Version struct {
 	Path   string
 	N      int64
@@ -48,25 +48,26 @@ type Version struct {
 	At time.Time
 }
 
-// Versions keeps them.
+// Versions stores versions.
 type Versions interface {
-	// MemoryVersions lists those of a file without their texts, the newest first.
+	// MemoryVersions lists the versions of a file without their texts, newest first.
 	MemoryVersions(ctx context.Context, path string) ([]Version, error)
-	// MemoryVersion is one of them, with n 0 the newest; false: there is none.
+	// MemoryVersion returns one version; n 0 is the newest. It returns false if there is none.
 	MemoryVersion(ctx context.Context, path string, n int64) (Version, bool, error)
-	// AddMemoryVersion keeps a version under its number, and forgets that it was announced. False: there is one
-	// with this number already.
+	// AddMemoryVersion stores a version under its number, and deletes its
+	// announcement. It returns false if this number already exists.
 	AddMemoryVersion(ctx context.Context, v Version) (bool, error)
-	// PlanMemoryWrite announces a text; PlannedMemoryWrite is what was announced, false: nothing was.
+	// PlanMemoryWrite announces a text. PlannedMemoryWrite returns
+	// what was announced, or false if nothing was.
 	PlanMemoryWrite(ctx context.Context, v Version) error
 	PlannedMemoryWrite(ctx context.Context, path, digest string) (Version, bool, error)
-	// MemoryPaths are the files that have versions.
+	// MemoryPaths returns the files that have versions.
 	MemoryPaths(ctx context.Context) ([]string, error)
 	// ForgetMemory removes all versions of a file.
 	ForgetMemory(ctx context.Context, path string) error
 }
 
-// Copies keep files equal to those of other machines that share the versions.
+// Copies keeps files equal to those of other machines that share the versions.
 type Copies interface {
 	Owns(name string) bool
 	Sync(ctx context.Context, name string) error
@@ -75,7 +76,7 @@ type Copies interface {
 
 // Keeper reads memory files and keeps their versions. It is safe for concurrent use.
 type Keeper struct {
-	// Copies are those of this home; nil: it is the only one. They are set before the first use.
+	// Copies are those of this home; nil: it is the only one. They must be set before the first use.
 	Copies Copies
 
 	dir      string
@@ -87,35 +88,35 @@ type Keeper struct {
 	known map[string]*seen
 }
 
-// seen is a file as it was read last.
+// seen is a file as it was last read.
 type seen struct {
-	info    fs.FileInfo // nil: it was not there
+	info    fs.FileInfo // nil: it did not exist
 	content Content
 }
 
-// Content is what a file holds.
+// Content is the contents of a file.
 type Content struct {
 	File
 	Text    string
 	Size    int64
-	Problem string // why it is not shown, with what to do; "": nothing is wrong
-	Version int64  // 0: it was never there
+	Problem string // why it is not shown, and what to do; "": nothing is wrong
+	Version int64  // 0: it never existed
 	At      time.Time
 	parts   []Part
 }
 
-// Part is what one origin has of a text.
+// Part is the part of a text from one origin.
 type Part struct {
 	Origin
 	Text string
 }
 
-// NewKeeper keeps the memory of a home folder.
+// NewKeeper returns the keeper of a home folder's memory.
 func NewKeeper(dir string, versions Versions, now func() time.Time) *Keeper {
 	return &Keeper{dir: dir, versions: versions, now: now, known: map[string]*seen{}}
 }
 
-// Close lets go of the folder.
+// Close closes the folder.
 func (k *Keeper) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,8 +128,8 @@ func (k *Keeper) Close() error {
 	return err
 }
 
-// Read is what a file holds now. While it does not change that costs one look at the directory; a change is kept as
-// a version first, so an error means that it could not be.
+// Read returns the present contents of a file. If the file is unchanged, that takes one system
+// call. A change is first stored as a version; an error means that this failed.
 func (k *Keeper) Read(ctx context.Context, f File) (Content, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -143,8 +144,8 @@ func (k *Keeper) read(ctx context.Context, f File) (Content, error) {
 		}
 		k.root = root
 	}
-	// One call of the system says that nothing has changed; only what did is reached for step by step from the home
-	// folder, so that no link leads out of it.
+	// One system call shows that nothing has changed. Only a changed file is opened step
+	// by step from the home folder, so that no link leads out of it.
 	now, err := os.Lstat(filepath.Join(k.dir, f.Path))
 	if err != nil {
 		now = nil
@@ -171,7 +172,7 @@ func (k *Keeper) read(ctx context.Context, f File) (Content, error) {
 	return c, nil
 }
 
-// open is what a file holds, without who wrote it.
+// open returns the contents of a file, without who wrote them.
 func (k *Keeper) open(f File, info fs.FileInfo, err error) Content {
 	c := Content{File: f}
 	if info != nil {
@@ -187,7 +188,8 @@ func (k *Keeper) open(f File, info fs.FileInfo, err error) Content {
 
 func (k *Keeper) shared(f File) bool { return k.Copies != nil && k.Copies.Owns(f.Path) }
 
-// latest makes sure that a text which is not the newest version is a change, and not what another machine has replaced already.
+// latest makes sure that a text that is not the newest version is a change,
+// and not what another machine has already replaced.
 func (k *Keeper) latest(ctx context.Context, f File, c Content, now fs.FileInfo) (Content, fs.FileInfo, error) {
 	last, has, err := k.versions.MemoryVersion(ctx, f.Path, 0)
 	if err != nil || has && last.Digest == Digest(c.Text) || !has && c.Text == "" {
@@ -213,7 +215,7 @@ func same(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
 }
 
-// load reads a file; the problem says why that is not possible and what to do.
+// load reads a file. problem says why that is not possible and what to do.
 func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
 	switch {
 	case info.IsDir():
@@ -245,7 +247,7 @@ func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
 	return data, ""
 }
 
-// look keeps a version if the text is not that of the newest, and says who wrote which part.
+// look stores a version if the text differs from the newest, and determines who wrote which part.
 func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
 	digest := Digest(c.Text)
 	for { // somebody else may have seen the same change
@@ -263,7 +265,8 @@ func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
 				return c, err
 			}
 			if !was {
-				// Moved away and back, or written by another machine: words stay those of whoever said them.
+				// It was moved away and back, or written by another machine:
+				// words remain those of whoever said them.
 				if planned, was, err = k.before(ctx, c.Path, digest); err != nil {
 					return c, err
 				}
@@ -287,7 +290,7 @@ func (k *Keeper) look(ctx context.Context, c Content) (Content, error) {
 	}
 }
 
-// before finds the newest version that had a text; false: none had.
+// before finds the newest version that had a text, or returns false.
 func (k *Keeper) before(ctx context.Context, path, digest string) (Version, bool, error) {
 	all, err := k.versions.MemoryVersions(ctx, path)
 	if err != nil {
@@ -300,7 +303,7 @@ func (k *Keeper) before(ctx context.Context, path, digest string) (Version, bool
 	return all[at], true, nil
 }
 
-// partsOf takes a text apart by who wrote it. Lines that no version knows are nobody's, and shown as such.
+// partsOf splits a text by who wrote it. Lines that no version contains are nobody's, and are shown as such.
 func (k *Keeper) partsOf(ctx context.Context, path, whole string, last Version) ([]Part, error) {
 	all, err := k.versions.MemoryVersions(ctx, path)
 	if err != nil {
@@ -324,16 +327,16 @@ func (k *Keeper) partsOf(ctx context.Context, path, whole string, last Version) 
 	return parts, nil
 }
 
-// sameVoice reports whether lines of an origin may stand in one part with these.
+// sameVoice reports whether lines of an origin may be in one part with these.
 func (p Part) sameVoice(o Origin) bool { return p.Owner == o.Owner && (p.Owner || p.Who == o.Who) }
 
-// Digest names a text.
+// Digest returns the digest that identifies a text.
 func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:16])
 }
 
-// Announce says that somebody is about to write a text, so that the change is known as theirs.
+// Announce records that somebody is about to write a text, so that the change is attributed to them.
 func (k *Keeper) Announce(ctx context.Context, f File, text string, by Origin) error {
 	return k.announce(ctx, f, text, by, nil)
 }
@@ -342,10 +345,11 @@ func (k *Keeper) announce(ctx context.Context, f File, text string, by Origin, l
 	return k.versions.PlanMemoryWrite(ctx, Version{Path: f.Path, Digest: Digest(text), Lines: lines, Origin: by, At: k.now()})
 }
 
-// ErrMoved says that a file is no longer what the writer has seen.
+// ErrMoved means that a file is no longer what the writer has seen.
 var ErrMoved = errors.New("the file was changed meanwhile")
 
-// Write makes a text the whole of a file; "" removes it. Unless seen is negative, the newest version must still be that one.
+// Write replaces the contents of a file; "" removes it. Unless seen is
+// negative, it must still be the number of the newest version.
 func (k *Keeper) Write(ctx context.Context, f File, whole string, seen int64, by Origin) (Content, error) {
 	return k.write(ctx, f, whole, seen, by, nil)
 }
@@ -356,7 +360,7 @@ func (k *Keeper) write(ctx context.Context, f File, whole string, seen int64, by
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.shared(f) { // before the look, so that what another machine wrote a moment ago counts
+	if k.shared(f) { // before looking, so that what another machine has just written is taken into account
 		if err := k.Copies.Sync(ctx, f.Path); err != nil {
 			return Content{}, err
 		}
@@ -379,7 +383,8 @@ func (k *Keeper) write(ctx context.Context, f File, whole string, seen int64, by
 	return k.read(ctx, f)
 }
 
-// put writes the file in one step, or removes it, here and on other machines. There it must still be what it was here.
+// put writes the file in one step, or removes it, here and on other
+// machines. There it must be in the same state as here.
 func (k *Keeper) put(ctx context.Context, f File, was Content, whole string) error {
 	if k.shared(f) && was.Problem == "" {
 		return k.Copies.Change(ctx, f.Path, func(text []byte) ([]byte, error) {
@@ -409,7 +414,8 @@ func (k *Keeper) put(ctx context.Context, f File, was Content, whole string) err
 	return datadir.WriteFile(filepath.Join(k.dir, filepath.FromSlash(f.Path)), []byte(whole), 0o600)
 }
 
-// History lists the versions of a file without their texts, the newest first, after a look at the file.
+// History lists the versions of a file without their texts, newest
+// first, after checking the file for changes.
 func (k *Keeper) History(ctx context.Context, f File) ([]Version, error) {
 	if _, err := k.Read(ctx, f); err != nil {
 		return nil, err
@@ -417,12 +423,12 @@ func (k *Keeper) History(ctx context.Context, f File) ([]Version, error) {
 	return k.versions.MemoryVersions(ctx, f.Path)
 }
 
-// Version is one version with its text; 0 is the newest. False: there is none.
+// Version returns one version with its text; 0 is the newest. It returns false if there is none.
 func (k *Keeper) Version(ctx context.Context, f File, n int64) (Version, bool, error) {
 	return k.versions.MemoryVersion(ctx, f.Path, n)
 }
 
-// Restore makes a file what it was in a version. The lines stay those of whoever wrote them.
+// Restore restores a file to a version. The lines remain those of whoever wrote them.
 func (k *Keeper) Restore(ctx context.Context, f File, n, seen int64, by Origin) (Content, error) {
 	v, has, err := k.versions.MemoryVersion(ctx, f.Path, n)
 	if err != nil {
@@ -435,7 +441,7 @@ func (k *Keeper) Restore(ctx context.Context, f File, n, seen int64, by Origin) 
 	return k.write(ctx, f, v.Text, seen, by, v.Lines)
 }
 
-// Forget removes a file and all that is kept of it.
+// Forget removes a file and everything that is stored about it.
 func (k *Keeper) Forget(ctx context.Context, f File) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -450,7 +456,7 @@ func (k *Keeper) Forget(ctx context.Context, f File) error {
 	return k.versions.ForgetMemory(ctx, f.Path)
 }
 
-// All are the files that are there, and those that were, by their paths.
+// All returns the files that exist, and those that once did, sorted by path.
 func (k *Keeper) All(ctx context.Context) ([]File, error) {
 	paths, err := k.versions.MemoryPaths(ctx)
 	if err != nil {
@@ -481,7 +487,7 @@ func (k *Keeper) All(ctx context.Context) ([]File, error) {
 	return out, nil
 }
 
-// escape keeps the signs of a pattern in a folder's own name from meaning something.
+// escape escapes the pattern characters in a folder's own name.
 func escape(dir string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(dir)
 }

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// Span says that so many lines, one after the other, are of one version.
+// Span says that a number of consecutive lines belong to one version.
 type Span struct {
 	Version int64
 	Lines   int
 }
 
-// Spans says of which version each line of a text is.
+// Spans say to which version each line of a text belongs.
 type Spans []Span
 
-// String is how spans are kept: "3*12 7*1".
+// String returns the stored form of spans: "3*12 7*1".
 func (s Spans) String() string {
 	var out strings.Builder
 	for i, span := range s {
@@ -26,7 +26,7 @@ func (s Spans) String() string {
 	return out.String()
 }
 
-// ParseSpans reads what String wrote.
+// ParseSpans parses what String returns.
 func ParseSpans(text string) (Spans, error) {
 	var out Spans
 	for word := range strings.FieldsSeq(text) {
@@ -47,7 +47,7 @@ func (s Spans) add(version int64) Spans {
 	return append(s, Span{version, 1})
 }
 
-// each is the version of each line; lines beyond the spans have version 0.
+// each returns the version of each line. Lines beyond the spans have version 0.
 func (s Spans) each(lines int) []int64 {
 	out := make([]int64, 0, lines)
 	for _, span := range s {
@@ -63,7 +63,7 @@ func (s Spans) each(lines int) []int64 {
 	return out
 }
 
-// Lines are the lines of a text, without an empty one behind the last newline.
+// Lines splits a text into lines, without an empty one after the last newline.
 func Lines(text string) []string {
 	if text == "" {
 		return nil
@@ -71,8 +71,8 @@ func Lines(text string) []string {
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
 }
 
-// Attribute says of which version each line of a new text is: lines that were there before stay those of whoever
-// wrote them, wherever they stand now, and the others are of the new version.
+// Attribute determines to which version each line of a new text belongs: lines that existed before remain
+// those of whoever wrote them, wherever they are now, and the others belong to the new version.
 func Attribute(before string, spans Spans, after string, version int64) Spans {
 	old := Lines(before)
 	versions := spans.each(len(old))

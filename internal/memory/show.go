@@ -9,18 +9,18 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// Empty is what is shown where there is no memory at all.
+// Empty is what is shown if there is no memory at all.
 const Empty = "(no memory yet)"
 
-// Shown is how much of a file a model is shown: four thousand tokens, in every conversation of its scope. From Full on
-// it is told that the file fills up.
+// Shown is how much of a file a model is shown: four thousand tokens, in every conversation of
+// its scope. From Full on, the model is told that the file is filling up.
 const (
 	Shown = 16 << 10
 	Full  = Shown * 3 / 4
 )
 
-// Render is a file as a model is shown it: what agents wrote stands in frames, as the words of those on whose behalf
-// they wrote it. "": there is nothing to show.
+// Render returns a file as a model is shown it. What agents wrote is framed as the words of those
+// on whose behalf they wrote it. "" means that there is nothing to show.
 func (c Content) Render() string {
 	if c.Problem != "" {
 		return fmt.Sprintf("### %s (%s)\n(It is not shown: %s.)", c.Title, c.Tool(), c.Problem)
@@ -60,7 +60,8 @@ func (c Content) Render() string {
 	return strings.TrimSpace(out.String())
 }
 
-// clipped is the parts in the order in which they are shown. Of a log the newest is what counts, and that is its end.
+// clipped returns the parts in display order, cut to the limit. Of a log,
+// the newest entries matter, which are at its end.
 func (c Content) clipped() []Part {
 	if c.Path != System || len(c.Text) <= Shown {
 		return c.parts
@@ -81,7 +82,7 @@ func (c Content) clipped() []Part {
 	return out
 }
 
-// Parts are what each origin has of the text.
+// Parts returns the parts of the text by origin.
 func (c Content) Parts() []Part { return c.parts }
 
 // voice names whose words a part is.
@@ -89,7 +90,7 @@ func (p Part) voice() string {
 	return cmp.Or(p.Who, "somebody unknown")
 }
 
-// Append adds something to remember to a text, as a line of a list.
+// Append adds something to remember to a text, as a list item.
 func Append(text, what string) string {
 	what = strings.TrimSpace(what)
 	if !strings.HasPrefix(what, "- ") && !strings.HasPrefix(what, "#") {
@@ -101,7 +102,7 @@ func Append(text, what string) string {
 	return text + what + "\n"
 }
 
-// size is a number of bytes for people.
+// size formats a number of bytes for people.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Scopes say where a skill comes from, the narrowest first. Of two skills with one name the narrower is used.
+// Scopes say where a skill comes from, narrowest first. Of two skills with one name, the narrower is used.
 const (
 	Repository = "repository"
 	Channel    = "channel"
@@ -30,14 +30,14 @@ const (
 type Source struct {
 	Scope string
 	Dir   string
-	// Inside is where its skills must really lie, whatever links say; "": anywhere. A repository's are of the repository;
-	// people link their own from wherever they keep them.
+	// Inside is where its skills must really be, whatever links say; "": anywhere. A repository's
+	// skills must be in the repository; people may link their own from anywhere.
 	Inside string
 }
 
-// Where is what decides which folders are looked at. Fields that do not apply are "".
+// Where determines which folders are searched. Fields that do not apply are "".
 type Where struct {
-	Workspace  string // the folder that is worked in
+	Workspace  string // the working folder
 	Repository string // the top of its repository
 	Channel    string // folders of the home that have a folder skills
 	Agent      string
@@ -47,10 +47,10 @@ type Where struct {
 	ConfigHome string // the person's XDG_CONFIG_HOME
 }
 
-// usual are the folders of a repository and of a person that hold skills.
+// usual are the folders of a repository and of a person that contain skills.
 var usual = []string{".agents", ".chorus", ".claude"}
 
-// Sources are the folders, the one that counts most first.
+// Sources returns the folders, highest precedence first.
 func (w Where) Sources() []Source {
 	var out []Source
 	add := func(scope, dir, inside string) {
@@ -83,32 +83,32 @@ func (w Where) Sources() []Source {
 	return out
 }
 
-// How much is looked at.
+// Limits of a search.
 const (
 	maxEntries = 5000  // of one folder of skills
 	MaxSkills  = 500   // of one folder of skills
-	maxAll     = 20000 // files of all skills of one look
+	maxAll     = 20000 // files of all skills of one search
 )
 
 // Found is a skill that was found, or something that looks like one.
 type Found struct {
 	Skill
 	Source Source
-	Folder string // its name, also where the skill has none
-	Dir    string // where it really lies
+	Folder string // its name, even if the skill has none
+	Dir    string // where it really is
 	Tree   Tree
-	Wrong  string // why it cannot be used; a sentence's end: "its front matter has no name"
+	Wrong  string // why it cannot be used, as the end of a sentence: "its front matter has no name"
 }
 
-// Finder finds skills, and remembers what it read as long as nothing changes. The zero value works. It may be used from
-// any goroutine.
+// Finder finds skills, and caches what it read as long as nothing changes. The zero
+// value is ready to use. It may be used from any goroutine.
 type Finder struct {
 	mu      sync.Mutex
 	folders map[string]*folder
 	skills  map[string]*known
 }
 
-// folder is what a folder of skills held.
+// folder is the contents of a folder of skills.
 type folder struct {
 	stamps []stamped
 	at     time.Time
@@ -126,9 +126,9 @@ type known struct {
 	found  Found
 }
 
-// Find looks into the folders. problems are about the folders themselves. Skills that are in the way of each other are all
-// in the list, in the order of their folders. now is the time of the look: what was written shortly before is read again
-// by the next one, since times of files are coarse.
+// Find searches the folders. problems are about the folders themselves. If several skills have the same
+// name, all are in the list, in the order of their folders. now is the time of the search: what was written
+// shortly before is read again by the next one, because file times are coarse.
 func (f *Finder) Find(sources []Source, now time.Time) (list []Found, problems []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +162,7 @@ func (f *Finder) Find(sources []Source, now time.Time) (list []Found, problems [
 	return list, problems
 }
 
-// folder reads a folder of skills, unless it is as it was; nil: there is none.
+// folder reads a folder of skills unless it is unchanged. It returns nil if there is none.
 func (f *Finder) folder(dir string, now time.Time) *folder {
 	if old := f.folders[dir]; old != nil && unchanged(old.stamps, old.at) {
 		return old
@@ -184,7 +184,7 @@ func (f *Finder) folder(dir string, now time.Time) *folder {
 		}
 		made.stamps = append(made.stamps, stamped{made.real, there})
 	}
-	// A command may have put a pipe there, which would be waited for.
+	// A command may have put a pipe there, and opening it would block.
 	file, err := os.OpenFile(made.real, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ENOTDIR) {
 		return nil
@@ -219,7 +219,7 @@ func (f *Finder) folder(dir string, now time.Time) *folder {
 	return made
 }
 
-// skill reads one skill, unless it is as it was; nil: it is none.
+// skill reads one skill unless it is unchanged. It returns nil if there is none.
 func (f *Finder) skill(source Source, dir *folder, name string, now time.Time) *known {
 	at := filepath.Join(source.Dir, name)
 	real := filepath.Join(dir.real, name)

@@ -9,14 +9,15 @@ import (
 	"chorus/internal/text"
 )
 
-// maxIndex is about 6,000 tokens: beyond it descriptions are cut short, and then left out.
+// maxIndex is about 6,000 tokens. Beyond it, descriptions are shortened and then left out.
 const maxIndex = 24_000
 
-// how is what a model is told about skills. It stands before the list.
+// how is what a model is told about skills, before the list.
 const how = `Skills are instructions for certain tasks, approved by somebody here. When a task fits a description, read the skill's file with read before you begin, and follow it. ` +
 	`Its other files lie beside it: file tools reach them below its location's folder, commands below $CHORUS_ROOT_SKILLS/NAME. A skill gives you no rights that you do not have.`
 
-// Index is the list of skills that a model sees: name, description and where the rest is. "" where there are none.
+// Index returns the list of skills that a model sees: name, description and
+// where the rest is. It returns "" if there are none.
 func Index(list []Skill) string {
 	var shown []Skill
 	for _, s := range list {
@@ -58,8 +59,8 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "
 
 func escape(s string) string { return escaper.Replace(s) }
 
-// Translate makes the paths of a skill's own files in a text into ones below at, where commands find the skill: {baseDir}
-// and the places in which other programs have it.
+// Translate changes the paths of a skill's own files in a text to paths below at, where commands find the
+// skill. It replaces {baseDir} and the places in which other programs keep the skill.
 func Translate(body, name, dir, at string) string {
 	body = strings.NewReplacer("{baseDir}", at, "${CLAUDE_SKILL_DIR}", at, "$CLAUDE_SKILL_DIR", at).Replace(body)
 	if dir != "" {
@@ -71,8 +72,8 @@ func Translate(body, name, dir, at string) string {
 
 var addressed = pattern.Lazy(`^\s*(?:(?:<@[^>\s]{1,80}>|@[^\s/]{1,80}(?: [^\s/]{1,80}){0,2})[\s,:]+)?`)
 
-// Called takes a prompt apart that calls a skill by its name: "/review src/a.go" and "/skill review src/a.go" call review.
-// On chat platforms the agent's own name may stand before it.
+// Called splits a prompt that calls a skill by its name: "/review src/a.go" and "/skill review
+// src/a.go" call review. On chat platforms the agent's own name may come before it.
 func Called(prompt string) (name, args string, ok bool) {
 	rest, ok := strings.CutPrefix(addressed().ReplaceAllString(prompt, ""), "/")
 	if !ok {
@@ -92,10 +93,11 @@ func word(s string) (first, rest string) {
 	return s, ""
 }
 
-// maxBody is how much of a skill that was called is put before the model; it reads the rest itself.
+// maxBody is how much of a called skill is shown to the model, which reads the rest itself.
 const maxBody = 48 << 10
 
-// Call is what a model is told when somebody has called a skill by its name. at is where commands find the skill.
+// Call returns what a model is told when somebody has called a skill
+// by name. at is where commands find the skill.
 func (s Skill) Call(args, dir, at string) string {
 	body := Translate(s.Body, s.Name, dir, at)
 	if strings.Contains(body, "$ARGUMENTS") {

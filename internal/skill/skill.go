@@ -1,11 +1,11 @@
-// Package skill reads skills as the Agent Skills convention has them: a folder with a SKILL.md, whose front
-// matter says what it is for, and files beside it.
+// Package skill reads skills in the form of the Agent Skills convention: a folder with a
+// SKILL.md, whose front matter says what it is for, and further files.
 //
-// It promises that a skill which cannot be read costs only itself and says why in one sentence; that nothing
-// outside of a skill's folder is read for it, whatever its links say; that folders of any size are looked at
-// within fixed limits; and that looking again costs a few system calls a file while nothing has changed.
+// It promises that a skill that cannot be read affects no other and says why in one sentence; that nothing
+// outside a skill's folder is read for it, whatever its links say; that folders of any size are read within
+// fixed limits; and that a repeated search takes a few system calls per file while nothing has changed.
 //
-// It knows nothing of approvals: package skill/approved decides which skills are used.
+// It knows nothing about approvals: package skill/approved decides which skills are used.
 package skill
 
 import (
@@ -25,7 +25,7 @@ import (
 // File is the name of the file that makes a folder a skill.
 const File = "SKILL.md"
 
-// What the convention allows, and what we read of a file at most.
+// The limits of the convention, and the most that we read of a file.
 const (
 	maxName          = 64
 	maxDescription   = 1024
@@ -35,14 +35,14 @@ const (
 	MaxFile = 256 << 10
 )
 
-// Skill is what a SKILL.md says.
+// Skill is the contents of a SKILL.md.
 type Skill struct {
 	Name          string
 	Description   string
 	License       string
 	Compatibility string
 	Metadata      map[string]string
-	// AllowedTools are what the skill asks for. It is shown to people and gives nobody a right.
+	// AllowedTools are what the skill asks for. They are shown to people and give nobody a right.
 	AllowedTools []string
 	// Hidden keeps the skill out of the model's index: only people call it (disable-model-invocation).
 	Hidden bool
@@ -50,16 +50,16 @@ type Skill struct {
 	Internal     bool
 	ArgumentHint string
 	Body         string   // what follows the front matter
-	Remarks      []string // what is odd about it and costs nothing
+	Remarks      []string // oddities that do no harm
 }
 
-// namePattern is a name of the convention: lower-case letters, digits and single hyphens between them.
+// namePattern matches names of the convention: lower-case letters, digits and single hyphens between them.
 var namePattern = pattern.Lazy(`^[a-z0-9]+(?:-[a-z0-9]+)*$`)
 
 // ValidName reports whether a skill may have the name.
 func ValidName(name string) bool { return len(name) <= maxName && namePattern().MatchString(name) }
 
-// front is the front matter as people write it: values are often of another type than the convention's.
+// front is the front matter as people write it: values often have another type than in the convention.
 type front struct {
 	Name          any `yaml:"name"`
 	Description   any `yaml:"description"`
@@ -72,7 +72,7 @@ type front struct {
 	ArgumentHint  any `yaml:"argument-hint"`
 }
 
-// Parse reads a SKILL.md. folder is the name of the folder that it stands in, which must be the skill's name.
+// Parse parses a SKILL.md. folder is the name of its folder, which must be the skill's name.
 func Parse(folder string, data []byte) (Skill, error) {
 	if len(data) > MaxFile {
 		return Skill{}, fmt.Errorf("its %s has more than %d KB; move parts of it to files beside it", File, MaxFile>>10)
@@ -116,7 +116,7 @@ func Parse(folder string, data []byte) (Skill, error) {
 
 var errNoFrontMatter = fmt.Errorf("its %s does not begin with front matter: a line ---, name, description, and a line ---", File)
 
-// split takes the front matter off.
+// split separates the front matter from the rest.
 func split(all string) (head, body string, err error) {
 	all = strings.TrimPrefix(all, "\ufeff")
 	all = strings.ReplaceAll(all, "\r\n", "\n")
@@ -138,8 +138,8 @@ func split(all string) (head, body string, err error) {
 	return "", "", errors.New("its front matter has no end: a line ---")
 }
 
-// decode reads the front matter. Descriptions with a colon in them are common and no YAML: where it cannot be read, plain
-// values are quoted, and it is tried once more.
+// decode parses the front matter. Descriptions that contain a colon are common but invalid
+// YAML: if parsing fails, it quotes plain values and tries once more.
 func decode(head string) (front, error) {
 	if yamltext.HasAnchors(head) {
 		return front{}, errors.New("its front matter uses anchors; write the values out")
@@ -166,7 +166,7 @@ func quoted(head string) string {
 	})
 }
 
-// line is a value as one line of text.
+// line returns a value as one line of text.
 func line(v any) string {
 	switch v := v.(type) {
 	case nil, map[string]any, []any:
@@ -204,7 +204,7 @@ func pairs(v any) map[string]string {
 	return out
 }
 
-// words are tools: a list, or text with blanks or commas between; those in parentheses belong to a tool.
+// words returns tools: a list, or text separated by blanks or commas. Text in parentheses belongs to a tool.
 func words(v any) []string {
 	var out []string
 	add := func(text string) {

@@ -2,8 +2,8 @@ package skill
 
 import "syscall"
 
-// stamp is what shows that a file is another one, or was written: times cannot be set back without the time of the
-// change of its inode.
+// stamp shows whether a file was replaced or written: setting a file's
+// times back still changes the change time of its inode.
 type stamp struct {
 	inode    uint64
 	size     int64
@@ -12,7 +12,7 @@ type stamp struct {
 	mode     uint32
 }
 
-// stampOf does not follow links. It is called for each file of each skill at each look.
+// stampOf does not follow links. It is called for each file of each skill on each search.
 func stampOf(path string) (stamp, error) {
 	var st syscall.Stat_t
 	if err := syscall.Lstat(path, &st); err != nil {

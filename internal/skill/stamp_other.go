@@ -4,7 +4,7 @@ package skill
 
 import "os"
 
-// stamp is what shows that a file was written.
+// stamp shows whether a file was written.
 type stamp struct {
 	size     int64
 	modified int64

@@ -20,7 +20,7 @@ import (
 	"chorus/internal/text"
 )
 
-// The largest skill. Those that are published have some dozens of files and, with fonts, a few megabytes.
+// The largest skill. Published skills have some dozens of files and, with fonts, a few megabytes.
 const (
 	MaxBytes = 32 << 20
 	MaxFiles = 2000
@@ -29,22 +29,23 @@ const (
 
 // Entry is a file or a link of a skill.
 type Entry struct {
-	Path string // below the skill's folder, with forward slashes
+	Path string // relative to the skill's folder, with forward slashes
 	Exec bool
-	Link string // where it leads, for a link
+	Link string // the target, for a link
 	Size int64
 	Sum  string // SHA-256 of a file
 }
 
-// Tree is a skill's folder: the names, the executable bits and the bytes of all that is in it. Other bits of modes
-// do not travel with a repository and are not looked at.
+// Tree is a skill's folder: the names, the executable bits and the bytes of everything in
+// it. Other mode bits are not kept by repositories and are ignored.
 type Tree struct {
 	Digest  string
 	Entries []Entry // sorted by path
 	Bytes   int64
 }
 
-// left out are folders and files that programs make beside a skill. They are neither part of its digest nor copied.
+// leftOut reports whether programs create a file or folder of this name next to a
+// skill. Such files are neither part of the digest nor copied.
 func leftOut(name string) bool {
 	switch name {
 	case ".git", ".hg", ".svn", "__pycache__", ".DS_Store":
@@ -53,7 +54,7 @@ func leftOut(name string) bool {
 	return false
 }
 
-// stamped is how something looked when it was read.
+// stamped is the state of something when it was read.
 type stamped struct {
 	path string
 	stamp
@@ -104,7 +105,7 @@ func digest(entries []Entry) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// folder looks at one folder and all below it; nothing is opened but folders.
+// folder examines one folder and everything below it. It opens nothing but folders.
 func (r *reading) folder(rel string, depth int) error {
 	if depth > maxDepth {
 		return fmt.Errorf("it has folders more than %d deep", maxDepth)
@@ -142,7 +143,7 @@ func (r *reading) folder(rel string, depth int) error {
 	return nil
 }
 
-// entry looks at a file or link.
+// entry examines a file or link.
 func (r *reading) entry(name string) error {
 	if err := r.note(name); err != nil {
 		return err
@@ -194,7 +195,7 @@ func (r *reading) sum(e *Entry) (string, error) {
 		if r.main, err = io.ReadAll(io.LimitReader(file, MaxFile+1)); err != nil {
 			return "", err
 		}
-		if len(r.main) > MaxFile { // Parse says so
+		if len(r.main) > MaxFile { // Parse reports it
 			return "", nil
 		}
 		_, _ = sum.Write(r.main)
@@ -207,11 +208,11 @@ func (r *reading) sum(e *Entry) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// settled is after how long a change of a file is sure to show in its times.
+// settled is how long after a change a file's times are certain to show it.
 const settled = 50 * time.Millisecond
 
-// unchanged reports that all still looks as it did. A file that was written just before it was read is not believed:
-// a second write may have the same times.
+// unchanged reports whether everything is still in the same state. A file that was written just
+// before it was read does not count: a second write may have the same times.
 func unchanged(stamps []stamped, read time.Time) bool {
 	edge := read.Add(-settled).UnixNano()
 	for i := range stamps {

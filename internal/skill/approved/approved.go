@@ -1,9 +1,11 @@
-// Package approved decides which skills are used: those that somebody has looked at, as they were then.
+// Package approved decides which skills are used: those that somebody has reviewed, in the reviewed version.
 //
-// It promises that a skill, whoever wrote it, is off until it was approved, and off again as soon as a name, an
-// executable bit or a byte of its folder is another; that what agents read and run is a copy of what was approved,
-// kept in the home, and never the folder that the skill was found in; and that the copy is checked against its
-// digest before it is used. The same records hold what MCP servers say of their tools and the files that they start.
+// It promises that:
+//   - a skill, whoever wrote it, is off until it is approved, and off again as soon as a name, an executable bit or a byte of its folder changes;
+//   - agents read and run a copy of what was approved, kept in the home, and never the folder in which the skill was found;
+//   - the copy is checked against its digest before it is used.
+//
+// The same records contain what MCP servers say about their tools and the files that they start.
 package approved
 
 import (
@@ -25,30 +27,30 @@ import (
 	"chorus/internal/trust"
 )
 
-// Status is whether a skill is used, and why not.
+// Status says whether a skill is used, and if not, why.
 type Status string
 
 // The states.
 const (
 	On         Status = "on"
-	New        Status = "new"        // nobody has looked at it
-	Changed    Status = "changed"    // it is not what was approved
-	Off        Status = "off"        // somebody switched it off
+	New        Status = "new"        // nobody has reviewed it
+	Changed    Status = "changed"    // it differs from what was approved
+	Off        Status = "off"        // somebody disabled it
 	Broken     Status = "broken"     // it cannot be read
-	Overridden Status = "overridden" // another one of its name counts
+	Overridden Status = "overridden" // another one of the same name takes precedence
 )
 
 // Skill is a skill that was found, and what is known about it.
 type Skill struct {
 	skill.Found
-	ID        string // short, and the same as long as it stays where it is
+	ID        string // short, and stable as long as the skill is not moved
 	Status    Status
 	Record    trust.Record // what was approved; zero: nothing
-	InsteadOf []string     // folders of skills of the same name that it takes the place of
-	Behind    string       // where the one lies that counts instead
+	InsteadOf []string     // folders of skills of the same name over which it takes precedence
+	Behind    string       // the folder of the skill that takes precedence over it
 }
 
-// Library finds skills and keeps the copies of those that were approved. It may be used from any goroutine.
+// Library finds skills and keeps the copies of the approved ones. It may be used from any goroutine.
 type Library struct {
 	Home *datadir.Home
 	Lock trust.Store
@@ -58,10 +60,10 @@ type Library struct {
 	finder skill.Finder
 	mu     sync.Mutex
 	lock   lockState
-	views  map[string]map[string]string // what each view holds: digests by name
+	views  map[string]map[string]string // contents of each view: digests by name
 }
 
-// lockState is the file of records as it was read last.
+// lockState is the file of records as last read.
 type lockState struct {
 	modified time.Time
 	size     int64
@@ -73,13 +75,13 @@ const (
 	shortID     = 10
 )
 
-// ShortID is how people name something of the lock.
+// ShortID returns the id by which people name something in the lock.
 func ShortID(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return hex.EncodeToString(sum[:])[:shortID]
 }
 
-// records are those of the lock; the map must not be changed.
+// records returns those of the lock; the map must not be changed.
 func (l *Library) records() map[string]trust.Record {
 	info, err := os.Stat(l.Lock.File)
 	l.mu.Lock()
@@ -94,10 +96,11 @@ func (l *Library) records() map[string]trust.Record {
 	return l.lock.records
 }
 
-// inHome stands for the home folder in the key of a skill, so that it is the same one in the homes of other machines.
+// inHome stands for the home folder in the key of a skill, so that the
+// key is the same in the homes of other machines.
 const inHome = "@home/"
 
-// key is under what name the lock has a skill.
+// key returns the name under which the lock has a skill.
 func (l *Library) key(dir string) string {
 	home := l.Home.Dir()
 	if real, err := filepath.EvalSymlinks(home); err == nil {
@@ -109,7 +112,8 @@ func (l *Library) key(dir string) string {
 	return skillPrefix + dir
 }
 
-// record is what the lock says of a skill. Skills of the home were kept under their whole path once.
+// record returns what the lock says about a skill. Skills of the
+// home were once stored under their whole path.
 func (l *Library) record(records map[string]trust.Record, dir string) trust.Record {
 	if r, ok := records[l.key(dir)]; ok {
 		return r
@@ -117,7 +121,7 @@ func (l *Library) record(records map[string]trust.Record, dir string) trust.Reco
 	return records[skillPrefix+dir]
 }
 
-// Find lists the skills of a place, the narrowest scope first, with problems of the folders themselves.
+// Find lists the skills of a place, narrowest scope first, and problems of the folders themselves.
 func (l *Library) Find(where skill.Where) (list []Skill, problems []string) {
 	return l.find(where.Sources())
 }
@@ -125,7 +129,7 @@ func (l *Library) Find(where skill.Where) (list []Skill, problems []string) {
 func (l *Library) find(sources []skill.Source) (list []Skill, problems []string) {
 	found, problems := l.finder.Find(sources, l.Now())
 	records := l.records()
-	counts := map[string]int{} // which of the list counts for a name
+	counts := map[string]int{} // which of the list takes precedence for a name
 	for _, f := range found {
 		s := Skill{Found: f, ID: ShortID(l.key(f.Dir)), Record: l.record(records, f.Dir)}
 		s.Status = status(s)
@@ -156,13 +160,14 @@ func status(s Skill) Status {
 	return On
 }
 
-// Errors of what people ask for.
+// Errors of requests.
 var (
 	ErrMoved  = errors.New("it is no longer what was shown; look at the difference again")
 	ErrBroken = errors.New("it cannot be used")
 )
 
-// Approve lets a skill be used as it is, which must be as it was shown: digest says so.
+// Approve allows a skill to be used as it is. digest identifies the
+// version that was shown, which must be the present one.
 func (l *Library) Approve(s Skill, digest, by string) error {
 	switch {
 	case s.Wrong != "":
@@ -179,7 +184,7 @@ func (l *Library) Approve(s Skill, digest, by string) error {
 	})
 }
 
-// Disable switches a skill off until it is approved again.
+// Disable disables a skill until it is approved again.
 func (l *Library) Disable(s Skill, by string) error {
 	return l.changeSkill(s.Dir, func(r *trust.Record) error {
 		r.Off, r.By, r.At = true, by, l.Now().UTC().Truncate(time.Second)
@@ -218,10 +223,10 @@ func (l *Library) update(change func(records map[string]trust.Record) error) err
 	return err
 }
 
-// copies is where the approved skills are kept, by digest.
+// copies returns where the approved skills are stored, by digest.
 func (l *Library) copies() string { return filepath.Join(l.Lock.Texts, "skills") }
 
-// keep copies a skill as it is.
+// keep copies a skill in its present state.
 func (l *Library) keep(s Skill) error {
 	at := filepath.Join(l.copies(), s.Tree.Digest)
 	if tree, err := skill.ReadTree(at); err == nil && tree.Digest == s.Tree.Digest {
@@ -236,7 +241,7 @@ func (l *Library) keep(s Skill) error {
 	return replace(at, func(to string) error { return copyTree(s.Dir, to, s.Tree, nil) })
 }
 
-// replace makes a folder whole or not at all.
+// replace creates a folder completely or not at all.
 func replace(at string, fill func(to string) error) error {
 	to, err := os.MkdirTemp(filepath.Dir(at), ".new-*")
 	if err != nil {
@@ -252,8 +257,8 @@ func replace(at string, fill func(to string) error) error {
 	return os.Rename(to, at)
 }
 
-// copyTree copies what the tree says, and fails when it is not there as it says. change (may be nil) is asked what of a
-// file is written instead.
+// copyTree copies what the tree lists, and fails if the source differs from it. change
+// (may be nil) returns what to write instead of a file's contents.
 func copyTree(from, to string, tree skill.Tree, change func(path string, data []byte) []byte) error {
 	root, err := os.OpenRoot(from)
 	if err != nil {
@@ -286,7 +291,7 @@ func copyTree(from, to string, tree skill.Tree, change func(path string, data []
 		if err := os.WriteFile(at, data, mode); err != nil {
 			return err
 		}
-		if err := os.Chmod(at, mode); err != nil { // whatever the umask says
+		if err := os.Chmod(at, mode); err != nil { // regardless of the umask
 			return err
 		}
 	}
@@ -359,7 +364,7 @@ func Called(on []Skill, prompt string) (s Skill, args string, ok bool) {
 	return on[at], args, true
 }
 
-// Index is what a model sees of the skills that are on.
+// Index returns what a model sees of the skills that are on.
 func Index(on []Skill) string {
 	list := make([]skill.Skill, len(on))
 	for i, s := range on {

@@ -17,7 +17,8 @@ import (
 // shownText is the longest file whose difference is shown line by line.
 const shownText = 256 << 10
 
-// Changes are how a skill differs from what was approved; of one that nobody has approved, all of it.
+// Changes returns how a skill differs from what was approved. For a
+// skill that was never approved, that is all of it.
 func (l *Library) Changes(s Skill) ([]trust.Change, error) {
 	if s.Wrong != "" {
 		return nil, fmt.Errorf("%w: %s", ErrBroken, s.Wrong)
@@ -91,7 +92,7 @@ func (l *Library) changeOf(name string, was, is skill.Entry, before, now string)
 	return c, nil
 }
 
-// textOf is a file as text; false: it cannot be shown.
+// textOf returns a file as text, or false if it cannot be shown.
 func textOf(dir string, e skill.Entry) (string, bool, error) {
 	if e.Path == "" {
 		return "", true, nil
@@ -111,8 +112,8 @@ func textOf(dir string, e skill.Entry) (string, bool, error) {
 	return string(data), utf8.Valid(data) && !bytes.ContainsRune(data, 0), nil
 }
 
-// Visible writes out characters that would not be seen, or would change how others are seen: what somebody approves must be
-// what a model reads.
+// Visible spells out characters that would be invisible, or would change how others
+// appear: what somebody approves must be what a model reads.
 func Visible(text string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -12,29 +12,29 @@ import (
 	"chorus/internal/trust"
 )
 
-// MCP servers are in the same lock: what they say of their tools is read by models as instructions are. A server was named by
-// a person, in the configuration or by trusting a repository, so what it says first is kept as approved; what it says
-// otherwise later is off until somebody has looked.
+// MCP servers are in the same lock: models read what they say about their tools as they read instructions. A
+// person named the server, in the configuration or by trusting a repository, so what it says first is stored
+// as approved. If it later says something else, that is off until somebody has reviewed it.
 
 const (
 	serverPrefix = "mcp:"
 	toolPrefix   = "tool "
 	filePrefix   = "file "
-	// firstUse is by whom a server's tools are approved that were never seen before.
+	// firstUse is who approves a server's tools that were never seen before.
 	firstUse = "first use"
-	// maxPinned bounds what is remembered of one server.
+	// maxPinned limits what is remembered about one server.
 	maxPinned = 5000
 )
 
-// Described is an MCP server as it is now.
+// Described is an MCP server in its present state.
 type Described struct {
 	Server string            // its name
-	Config string            // what it is: the command or the address, in one text
-	Tools  map[string]string // what the model would read of each, by name
+	Config string            // the command or the address, in one text
+	Tools  map[string]string // what the model would read about each, by name
 	Files  map[string]string // digests of the files that it starts, by absolute path
 }
 
-// ID is under which the server is found once it was seen.
+// ID returns the id under which the server is found once it was seen.
 func (d Described) ID() string { return ShortID(d.key()) }
 
 func (d Described) key() string { return serverPrefix + d.Server + " " + ShortID(d.Config) }
@@ -46,12 +46,13 @@ type Server struct {
 	Status  Status
 	Record  trust.Record
 	Digest  string // of what would be approved
-	Pending int    // how many tools and files are not what was approved
+	Pending int    // how many tools and files differ from what was approved
 
 	key string
 }
 
-// Tools compares what a server says of its tools with what was approved, and names those that are off.
+// Tools compares what a server says about its tools with what was
+// approved, and returns the names of those that are off.
 func (l *Library) Tools(d Described) (off []string, err error) {
 	texts := map[string]string{}
 	now := map[string]string{}
@@ -95,7 +96,7 @@ func (l *Library) Tools(d Described) (off []string, err error) {
 	return off, l.pin(d, pinned, pending, texts)
 }
 
-// pin writes down what is approved of a server and what waits for somebody to look.
+// pin stores what is approved of a server and what waits for review.
 func (l *Library) pin(d Described, pinned, pending, texts map[string]string) error {
 	return l.change(d.key(), func(r *trust.Record) error {
 		if r.At.IsZero() {
@@ -111,7 +112,7 @@ func (l *Library) pin(d Described, pinned, pending, texts map[string]string) err
 	})
 }
 
-// Files says why a server may not be started: a file that it starts is not the one that was approved.
+// Files returns why a server may not be started: a file that it starts is not the one that was approved.
 func (l *Library) Files(d Described) error {
 	old, known := l.records()[d.key()]
 	if !known {
@@ -181,7 +182,7 @@ func differing(r trust.Record) []string {
 	return names
 }
 
-// ServerChanges are how a server differs from what was approved.
+// ServerChanges returns how a server differs from what was approved.
 func (l *Library) ServerChanges(s Server) []trust.Change {
 	var out []trust.Change
 	for _, name := range differing(s.Record) {
@@ -200,10 +201,11 @@ func (l *Library) ServerChanges(s Server) []trust.Change {
 	return out
 }
 
-// ErrNothing: there is nothing to approve.
+// ErrNothing means that there is nothing to approve.
 var ErrNothing = errors.New("nothing has changed")
 
-// ApproveServer lets a server's tools and files be used as they were seen last, which must be as they were shown.
+// ApproveServer allows a server's tools and files to be used as last
+// seen, which must be the version that was shown.
 func (l *Library) ApproveServer(s Server, digest, by string) error {
 	if s.Digest != digest {
 		return ErrMoved
@@ -220,7 +222,7 @@ func (l *Library) ApproveServer(s Server, digest, by string) error {
 	})
 }
 
-// DisableServer switches a server's tools off until it is approved again.
+// DisableServer disables a server's tools until it is approved again.
 func (l *Library) DisableServer(s Server, by string) error {
 	return l.change(s.key, func(r *trust.Record) error {
 		r.Off, r.By, r.At = true, by, l.Now().UTC().Truncate(time.Second)

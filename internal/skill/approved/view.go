@@ -17,11 +17,11 @@ import (
 	"chorus/internal/skill"
 )
 
-// A view is the folder that agents of one place read skills in: copies of the approved ones that are on there, by name, with
-// the paths in their texts made into the view's own. Its own folder stays as long as the place does, so that sandboxes
-// which have it mounted see what is put into it.
+// A view is the folder in which agents of one place read skills. It contains copies, by name, of the approved
+// skills that are on there, with the paths in their texts changed to the view's own. The view's folder stays
+// as long as the place does, so that sandboxes which have mounted it see what is put into it.
 
-// ViewDir is the view of a place. It need not exist.
+// ViewDir returns the view of a place. It need not exist.
 func (l *Library) ViewDir(where skill.Where) string { return l.viewDir(where.Sources()) }
 
 func (l *Library) viewDir(sources []skill.Source) string {
@@ -33,15 +33,15 @@ func (l *Library) viewDir(sources []skill.Source) string {
 	return filepath.Join(l.Home.Dir(), "cache", "skills", ShortID(key.String()))
 }
 
-// Looked is what was found at a look.
+// Looked is the result of a look at a place's skills.
 type Looked struct {
-	On       []Skill  // what the view holds
-	All      []Skill  // what was found, whether it is on or not
+	On       []Skill  // what the view contains
+	All      []Skill  // everything that was found, on or not
 	Problems []string // sentences for people
 }
 
-// View brings the view of a place up to date and lists what is in it. Where nothing has changed it only looks at the times of
-// files.
+// View updates the view of a place and lists its contents. If nothing
+// has changed, it only checks the times of files.
 func (l *Library) View(where skill.Where) (Looked, error) {
 	sources := where.Sources()
 	list, problems := l.find(sources)
@@ -74,13 +74,13 @@ func (l *Library) View(where skill.Where) (Looked, error) {
 	l.views[dir] = made
 	if len(failed) > 0 {
 		out.Problems = append(out.Problems, failed...)
-		delete(l.views, dir) // it is tried again
+		delete(l.views, dir) // so that it is tried again
 	}
 	out.On = slices.DeleteFunc(out.On, func(s Skill) bool { return made[s.Name] == "" })
 	return out, nil
 }
 
-// viewed is a skill in a view: what was approved, and the digest of what became of it there.
+// viewed is a skill in a view: what was approved, and the digest of its form in the view.
 type viewed struct {
 	Approved string `json:"approved"`
 	Here     string `json:"here"`
@@ -91,7 +91,8 @@ func manifestOf(dir string) string { return dir + ".json" }
 // viewTime is how long another process may be busy with a view: it copies a few megabytes.
 const viewTime = 10 * time.Second
 
-// sync makes a view hold exactly these skills. What cannot be put there is named, and costs only itself.
+// sync makes a view contain exactly these skills. A skill that cannot be
+// put there is named, and the others are not affected.
 func (l *Library) sync(dir string, on []Skill) (made map[string]string, failed []string, err error) {
 	if _, err := l.Home.Ensure(dir); err != nil {
 		return nil, nil, err
@@ -108,7 +109,7 @@ func (l *Library) sync(dir string, on []Skill) (made map[string]string, failed [
 	defer lock.Release()
 	manifest := map[string]viewed{}
 	if data, err := os.ReadFile(manifestOf(dir)); err == nil {
-		_ = json.Unmarshal(data, &manifest) // what it does not say is made again
+		_ = json.Unmarshal(data, &manifest) // anything missing from it is made again
 	}
 	kept := map[string]viewed{}
 	made = map[string]string{}
@@ -145,7 +146,7 @@ func (l *Library) sync(dir string, on []Skill) (made map[string]string, failed [
 	return made, failed, datadir.WriteFile(manifestOf(dir), data, 0o600)
 }
 
-// discard takes a folder out of a view at once: nobody sees a half of it.
+// discard removes a folder from a view in one step, so that nobody sees half of it.
 func discard(at string) error {
 	gone, err := os.MkdirTemp(filepath.Dir(filepath.Dir(at)), ".old-*")
 	if err != nil {
@@ -158,12 +159,13 @@ func discard(at string) error {
 	return os.RemoveAll(gone)
 }
 
-// put copies an approved skill into a view, with its paths, and returns the digest of what is there then.
+// put copies an approved skill into a view, adapts its paths, and returns the digest of the result.
 func (l *Library) put(at string, s Skill) (string, error) {
 	from := filepath.Join(l.copies(), s.Record.Digest)
 	tree, err := skill.ReadTree(from)
 	if err != nil && s.Tree.Digest == s.Record.Digest {
-		// It was approved on another machine. What lies here is the same, or is found not to be while it is copied.
+		// It was approved on another machine. The skill here is the same,
+		// or is found to differ while it is copied.
 		if err = l.keep(s); err == nil {
 			tree, err = skill.ReadTree(from)
 		}
@@ -174,7 +176,7 @@ func (l *Library) put(at string, s Skill) (string, error) {
 	if err := discard(at); err != nil {
 		return "", err
 	}
-	// The new folder is made outside of the view, on the same file system.
+	// The new folder is made outside the view, on the same file system.
 	made, err := os.MkdirTemp(filepath.Dir(filepath.Dir(at)), ".new-*")
 	if err != nil {
 		return "", err
