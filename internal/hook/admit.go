@@ -13,10 +13,10 @@ import (
 const (
 	AtOnce    = 2  // runs that gather, ask or act at the same time
 	PerMinute = 60 // runs that begin within a minute, of all hooks
-	MaxQueued = 10 // runs of one hook that wait for their turn
+	MaxQueued = 10 // waiting runs of one hook
 )
 
-// Matches reports whether an event is one that triggers it.
+// Matches reports whether an event triggers it.
 func (t Trigger) Matches(e Event) bool {
 	if t.Type != OnEvent || t.Event != e.Type {
 		return false
@@ -27,7 +27,7 @@ func (t Trigger) Matches(e Event) bool {
 	return t.Holds(e.Data)
 }
 
-// Holds reports whether the conditions of where hold for an event's data.
+// Holds reports whether the conditions in Where are true for an event's data.
 func (t Trigger) Holds(data json.RawMessage) bool {
 	for path, want := range t.Where {
 		var v Values
@@ -39,8 +39,8 @@ func (t Trigger) Holds(data json.RawMessage) bool {
 	return true
 }
 
-// like reports whether a text is what a pattern says, in which * stands for any text. It takes time in proportion to
-// the text for each star.
+// like reports whether a text matches a pattern in which * stands for any text. Its
+// time is proportional to the length of the text, for each star.
 func like(pattern, text string) bool {
 	first, rest, starred := strings.Cut(pattern, "*")
 	if !starred {
@@ -58,14 +58,14 @@ func like(pattern, text string) bool {
 	return false
 }
 
-// Standing is what is known of a hook's runs when it is triggered.
+// Standing describes a hook's runs when it is triggered.
 type Standing struct {
 	LastAt     time.Time
-	Unfinished int // of its runs
-	LastMinute int // runs of all hooks that were begun
+	Unfinished int // its unfinished runs
+	LastMinute int // runs of all hooks that began within the last minute
 }
 
-// Verdict is what becomes of a trigger.
+// Verdict says what becomes of a trigger.
 type Verdict int
 
 // What can become of a trigger.
@@ -74,8 +74,8 @@ const (
 	Pass          // it is only counted
 )
 
-// Admit decides whether a hook that was triggered runs. Fired by hand, it does not wait for its cooldown. why is a
-// sentence for people.
+// Admit decides whether a triggered hook runs. A hook fired manually
+// ignores its cooldown. why is a sentence for people.
 func (h Hook) Admit(now time.Time, s Standing, manual bool) (verdict Verdict, why string) {
 	switch {
 	case !h.Enabled:
@@ -92,31 +92,31 @@ func (h Hook) Admit(now time.Time, s Standing, manual bool) (verdict Verdict, wh
 	return Begin, ""
 }
 
-// Triggered is a hook that was triggered, with what is written when it runs or passes.
+// Triggered is a hook that was triggered, with what to write when it runs or passes.
 type Triggered struct {
 	Hook Hook
-	Run  Run // state Waiting; or Skipped, when it is only written down
-	// Reader, Thread and Seq are where the reader of events stands: in a thread, or in the events of the work. Reader "": the trigger is
-	// no event.
+	Run  Run // state Waiting; or Skipped, if it is only recorded
+	// Reader, Thread and Seq are the position of the event reader: in a thread, or in the
+	// events of the work queue. Reader is "" if the trigger is not an event.
 	Reader string
 	Thread chat.ThreadID
 	Seq    int64
-	Due    time.Time // the due time that was read, of a periodic trigger
+	Due    time.Time // the due time that was read, for a periodic trigger
 	Next   time.Time // the one after it
-	// Delivery is the key of a webhook's delivery, which is taken once.
+	// Delivery is the key of a webhook's delivery, which is accepted once.
 	Delivery string
 	Manual   bool
 	At       time.Time
 }
 
-// Outcome is what became of a trigger.
+// Outcome is the result of a trigger.
 type Outcome struct {
-	Run   string // that was begun, or written down, or had been before
-	Again bool   // it had come before, and nothing was written
-	Why   string // it did not begin; "": it did
+	Run   string // the run that was begun or recorded, now or before
+	Again bool   // it was a repetition, and nothing was written
+	Why   string // why it did not begin; "" if it did
 }
 
-// String is a trigger in a few words.
+// String describes a trigger in a few words.
 func (t Trigger) String() string {
 	switch {
 	case t.Type == Periodic && t.Schedule != "":

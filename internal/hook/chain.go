@@ -6,17 +6,18 @@ import (
 	"chorus/internal/chat"
 )
 
-// MaxDepth is how many that act by themselves may stand in a row behind a person.
+// MaxDepth is how many automatic actors may follow each other behind a person.
 const MaxDepth = 3
 
-// StoppedError says why a hook does not run on account of what caused it.
+// StoppedError says why a hook does not run because of its cause.
 type StoppedError struct{ Why string }
 
 func (e *StoppedError) Error() string { return e.Why }
 
-// ActingFor is the principal of a hook's run: the hook, for whatever caused it, for the hook's owner. Whoever was
-// behind the cause is not in it: a hook has its owner's rights and money and nobody else's. A hook that its own run
-// triggers, and one at the end of too long a row, does not run.
+// ActingFor returns the principal of a hook's run: the hook, acting for its cause and its owner.
+// The person behind the cause is left out: a hook has its owner's rights and money and nobody
+// else's. A hook that its own run triggers, or at the end of a chain that is too long, does not
+// run.
 func ActingFor(h Hook, cause chat.Principal) (chat.Principal, error) {
 	owner := h.Owner
 	row := byThemselves(cause)
@@ -35,7 +36,7 @@ func ActingFor(h Hook, cause chat.Principal) (chat.Principal, error) {
 	return chat.Principal{Kind: chat.HookRule, ID: h.ID, Name: h.Name, For: acting}, nil
 }
 
-// byThemselves are those of a row who are no persons, the nearest first.
+// byThemselves returns the principals in a chain that are not people, nearest first.
 func byThemselves(p chat.Principal) (out []chat.Principal) {
 	for at := &p; at != nil && len(out) <= MaxDepth; at = at.For {
 		switch at.Kind {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Sentences are what a hook does, in order, for people who decide whether it may.
+// Sentences describe what a hook does, in order, for people who decide whether it may.
 func (h Hook) Sentences() (out []string) {
 	for i, s := range h.Steps {
 		out = append(out, fmt.Sprintf("step_%d: %s", i, s.sentence()))
@@ -89,7 +89,7 @@ func below(path string) string {
 	return " in " + path
 }
 
-// NextTimes are when a periodic trigger comes next, up to a number of times.
+// NextTimes returns when a periodic trigger is due next, at most most times.
 func (t Trigger) NextTimes(after time.Time, most int) (out []time.Time) {
 	for range most {
 		if after = t.Next(after); after.IsZero() {

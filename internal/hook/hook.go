@@ -7,20 +7,20 @@ import (
 	"chorus/internal/chat"
 )
 
-// Hook gathers context, asks a model and acts, when something happened or a time has come.
+// Hook gathers context, asks a model and acts when something happened or a time has come.
 type Hook struct {
 	ID       string
 	Name     string
-	Project  string // a label that lists are filtered by
+	Project  string // a label for filtering lists
 	Owner    chat.Principal
 	Agent    string
-	Dir      string // where its steps and its model work; "": a folder of the run's own
+	Dir      string // where its steps and its model work; "": a new folder for each run
 	Enabled  bool
-	Approved string // the digest that its owner said yes to; see Definition.Digest
+	Approved string // the digest that its owner approved; see Definition.Digest
 	Secret   string // of incoming webhooks
 	Due      time.Time
-	LastAt   time.Time // of the last run that began
-	// Passed counts the triggers that did not become runs, and PassedWhy says why the last one did not.
+	LastAt   time.Time // when its last run began
+	// Passed counts the triggers that did not become runs. PassedWhy says why the last one did not.
 	Passed    int
 	PassedWhy string
 	Created   time.Time
@@ -28,16 +28,16 @@ type Hook struct {
 	Definition
 }
 
-// Definition is what a hook does. It is kept as JSON.
+// Definition says what a hook does. It is stored as JSON.
 type Definition struct {
 	Trigger  Trigger       `json:"trigger"`
 	Steps    []Step        `json:"context_steps,omitempty"`
 	Template string        `json:"prompt_template,omitempty"`
 	Actions  []Action      `json:"actions,omitempty"`
 	Model    string        `json:"model,omitempty"`  // provider/model; "": the agent's
-	Budget   int64         `json:"budget,omitempty"` // the most that a run's model may cost, in billionths of a dollar; 0: no limit of its own
+	Budget   int64         `json:"budget,omitempty"` // the maximum cost of a run's model, in billionths of a dollar; 0: no limit of its own
 	Cooldown time.Duration `json:"cooldown,omitempty"`
-	// Since is from when on events count: since it was made, enabled, or given its trigger.
+	// Since is when events begin to count: when it was created, enabled, or given its trigger.
 	Since time.Time `json:"since,omitzero"`
 }
 
@@ -52,15 +52,15 @@ const (
 type Trigger struct {
 	Type     string `json:"type"`
 	Interval int    `json:"interval_seconds,omitempty"`
-	// Schedule is when, in the words that schedules know, instead of an interval; Spec is how they are read.
+	// Schedule is used instead of an interval, in the words that schedules know. Spec is its parsed form.
 	Schedule string `json:"schedule,omitempty"`
 	Zone     string `json:"zone,omitempty"`
 	Spec     string `json:"spec,omitempty"`
 	Event    string `json:"event_type,omitempty"`
-	// Session and Agent are the only ones whose events count; "": those of all that the owner may see.
+	// Session and Agent restrict events to theirs; "" means those of all that the owner may see.
 	Session string `json:"session,omitempty"`
 	Agent   string `json:"agent,omitempty"`
-	// Where are fields of the event, by their path with dots, and what they must be; * stands for any text.
+	// Where maps fields of the event, as dotted paths, to required values; * stands for any text.
 	Where map[string]string `json:"where,omitempty"`
 }
 
@@ -86,7 +86,7 @@ type Step struct {
 	Params     map[string]string `json:"params,omitempty"`
 	Workspace  string            `json:"workspace,omitempty"`
 	BaseBranch string            `json:"base_branch,omitempty"`
-	// Uncommitted lets a diff show what is not committed as well, new files among it.
+	// Uncommitted includes uncommitted changes and new files in a diff.
 	Uncommitted bool `json:"uncommitted,omitempty"`
 
 	SkipIfExitZero bool `json:"skip_llm_if_exit_zero,omitempty"`
@@ -94,20 +94,20 @@ type Step struct {
 	SkipIfStatusOK bool `json:"skip_llm_if_status_ok,omitempty"`
 }
 
-// The types of actions, beside Shell.
+// The types of actions, besides Shell.
 const (
 	Say       = "say"
 	Operation = "operation"
 )
 
-// Action is done after the model has answered, or after the steps where no model is asked.
+// Action is carried out after the model has answered, or after the steps if no model is asked.
 type Action struct {
 	Type    string          `json:"type"`
 	Session string          `json:"session,omitempty"`
 	Text    string          `json:"text,omitempty"`
 	Command string          `json:"command,omitempty"`
 	Timeout int             `json:"timeout,omitempty"` // seconds
-	Name    string          `json:"name,omitempty"`    // of the operation, as tools call it
+	Name    string          `json:"name,omitempty"`    // name of the operation, as in tools
 	Args    json.RawMessage `json:"args,omitempty"`
 }
 
@@ -132,9 +132,9 @@ type Run struct {
 	ID     string
 	Hook   string
 	Reason string         // periodic, event:<type>, manual or webhook
-	Acting chat.Principal // the hook, for its owner, with what caused it between them
+	Acting chat.Principal // the hook, acting for its owner and its cause
 	State  string
-	Why    string // it was skipped or failed
+	Why    string // why it was skipped or failed
 	Progress
 	Created time.Time
 	Started time.Time
@@ -144,28 +144,28 @@ type Run struct {
 // Over reports whether a run has ended.
 func (r Run) Over() bool { return r.State != Waiting && r.State != Running }
 
-// Progress is how far a run has come. It is kept as JSON.
+// Progress is how far a run has come. It is stored as JSON.
 type Progress struct {
 	Event   json.RawMessage `json:"event,omitempty"`
 	Stage   string          `json:"stage,omitempty"`
 	Begun   bool            `json:"begun,omitempty"` // the next step or action has begun and has no result yet
 	Results []Result        `json:"results,omitempty"`
 	Thread  chat.ThreadID   `json:"thread,omitempty"`
-	Seq     int64           `json:"seq,omitempty"` // of the prompt
+	Seq     int64           `json:"seq,omitempty"` // sequence number of the prompt
 	Prompt  string          `json:"prompt,omitempty"`
 	Answer  string          `json:"answer,omitempty"`
-	Done    []Result        `json:"done,omitempty"` // of the actions
+	Done    []Result        `json:"done,omitempty"` // results of the actions
 	Tokens  int             `json:"tokens,omitempty"`
 	Cost    int64           `json:"cost,omitempty"` // in billionths of a dollar
 }
 
 // Event is something that may trigger hooks.
 type Event struct {
-	Key    string // unique, for whoever reads it twice
+	Key    string // unique, for readers that may read it twice
 	Type   string
 	At     time.Time
 	Thread chat.ThreadID
-	// Project is whose work it belongs to; "": none's. Whoever may see the project may see the event.
+	// Project is the project it belongs to; "" if none. Whoever may see the project may see the event.
 	Project string
 	Data    json.RawMessage // an object
 }

@@ -28,7 +28,7 @@ const (
 	maxTimeout   = 600
 	leastSeconds = 60
 	mostSeconds  = 366 * 24 * 3600
-	// DefaultCooldown is the rest after a run that an event triggered, where none is said.
+	// DefaultCooldown is the default rest after a run that an event triggered.
 	DefaultCooldown = time.Hour
 )
 
@@ -65,7 +65,7 @@ func shown(data []byte) string {
 	return string(data)
 }
 
-// fieldsOf are the JSON names of a struct.
+// fieldsOf returns the JSON names of a struct's fields.
 func fieldsOf(into any) (names []string) {
 	t := reflect.TypeOf(into).Elem()
 	for i := range t.NumField() {
@@ -88,12 +88,12 @@ func kindOf(t reflect.Type) string {
 	}
 }
 
-// EventName is the name of a type of events as it is kept: dots and hyphens mean underscores.
+// EventName returns the stored form of an event type's name, in which dots and hyphens are underscores.
 func EventName(name string) string {
 	return strings.NewReplacer(".", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(name)))
 }
 
-// ParseTrigger reads a trigger. types are the events that there are.
+// ParseTrigger reads a trigger. types are the existing event types.
 func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 	var t Trigger
 	var words string
@@ -133,7 +133,7 @@ func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 	return t, nil
 }
 
-// triggerOf is what people mean who write a word or two instead of an object: a webhook, an event, or times.
+// triggerOf interprets a few words written in place of an object: a webhook, an event, or times.
 func triggerOf(words string, types []string) Trigger {
 	switch words = strings.TrimSpace(words); {
 	case strings.EqualFold(words, Webhook):
@@ -145,7 +145,7 @@ func triggerOf(words string, types []string) Trigger {
 	}
 }
 
-// checkFields says which fields of a trigger its type does not have.
+// checkFields reports a field that the trigger's type does not have.
 func (t Trigger) checkFields() error {
 	for _, f := range []struct {
 		name string
@@ -191,7 +191,7 @@ func (t *Trigger) readTimes(now time.Time) error {
 	return nil
 }
 
-// Next is when a periodic trigger comes next after an instant; zero: never.
+// Next returns when a periodic trigger is due next after an instant, or zero for never.
 func (t Trigger) Next(after time.Time) time.Time {
 	if t.Type != Periodic {
 		return time.Time{}
@@ -207,7 +207,7 @@ func (t Trigger) Next(after time.Time) time.Time {
 	return spec.Next(after)
 }
 
-// list reads a JSON list; null and nothing are an empty one.
+// list reads a JSON list. null and no data give an empty list.
 func list(what string, data []byte, most int) ([]json.RawMessage, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil
@@ -227,7 +227,7 @@ func ParseSteps(data []byte, queries []string) ([]Step, error) {
 	return parseList("context_steps", data, maxSteps, func(s Step) error { return s.check(queries) })
 }
 
-// parseList reads a list of objects and looks at each.
+// parseList reads a list of objects and checks each.
 func parseList[T any](name string, data []byte, most int, check func(T) error) ([]T, error) {
 	items, err := list(name, data, most)
 	if err != nil {
@@ -248,7 +248,7 @@ func parseList[T any](name string, data []byte, most int, check func(T) error) (
 	return out, nil
 }
 
-// fields are which fields of a step its type has, besides type; the first must be there.
+// stepFields lists which fields a step of each type has, besides type. The first one is required.
 var stepFields = map[string][]string{
 	Shell:    {"command", "timeout", "skip_llm_if_exit_zero", "skip_llm_if_empty"},
 	ReadFile: {"path", "max_lines", "skip_llm_if_empty"},
@@ -291,7 +291,7 @@ func (s Step) check(queries []string) error {
 	return nil
 }
 
-// plainCommand refuses commands that others could add words to.
+// plainCommand refuses commands into which others could insert words.
 func plainCommand(command string) error {
 	switch {
 	case len(command) > maxCommand:
@@ -320,7 +320,7 @@ func checkURL(text string) error {
 	return nil
 }
 
-// only says which fields are set that a type does not have, and whether the first, which it must have, is missing.
+// only reports fields that a type does not have, and a missing required first field.
 func only(of any, kind string, fields []string) error {
 	v := reflect.ValueOf(of)
 	for i := range v.NumField() {
@@ -378,7 +378,7 @@ func (a Action) check(operations []string) error {
 	return nil
 }
 
-// Check says what is wrong with a definition whose parts were read.
+// Check reports what is wrong with a definition whose parts were parsed.
 func (d Definition) Check() error {
 	switch {
 	case len(d.Template) > maxText:
@@ -398,8 +398,8 @@ func (d Definition) Check() error {
 	return nil
 }
 
-// Digest is what a yes to a hook is held to: whatever it runs and reaches, and where. The words for the model may
-// change without a new yes, and so may its times.
+// Digest identifies what an approval of a hook covers: everything it runs and accesses, and where.
+// The words for the model and its times may change without a new approval.
 func (h Hook) Digest() string {
 	data, _ := json.Marshal(struct { // text and numbers only
 		Agent, Dir string

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The most that is kept of a result's texts, in bytes.
+// The maximum stored length of a result's texts, in bytes.
 const (
 	maxOutput = 50_000
 	maxErrors = 10_000
 )
 
-// Result is what came of a step or an action. Which fields it has depends on the type.
+// Result is the result of a step or an action. Its fields depend on the type.
 type Result struct {
 	Type    string          `json:"type,omitempty"`
 	Stdout  string          `json:"stdout,omitempty"`
@@ -28,7 +28,7 @@ type Result struct {
 	Denied  bool            `json:"denied,omitempty"` // it was not allowed and did not run
 }
 
-// Text is what a step says on the whole: the first of its texts that is not empty, else all of it.
+// Text returns the output of a step: the first of its texts that is not empty, or else the whole result.
 func (r Result) Text() string {
 	for _, s := range []string{r.Stdout, r.Content, r.Body, r.Diff} {
 		if s != "" {
@@ -40,7 +40,7 @@ func (r Result) Text() string {
 	return string(data)
 }
 
-// Bounded is a result of which no text is too long.
+// Bounded returns the result with long texts shortened.
 func (r Result) Bounded() Result {
 	for _, s := range []*string{&r.Stdout, &r.Content, &r.Body, &r.Diff} {
 		*s = bound(*s, maxOutput)
@@ -63,7 +63,7 @@ func bound(s string, most int) string {
 	return s[:cut] + fmt.Sprintf("\n[cut: %d more bytes]", len(s)-cut)
 }
 
-// empty reports that a step ran and found nothing. A step that failed has found nothing out.
+// empty reports whether a step ran and found nothing. A failed step has no findings.
 func (r Result) empty() bool {
 	if r.Error != "" {
 		return false
@@ -74,7 +74,8 @@ func (r Result) empty() bool {
 	return strings.TrimSpace(r.Stdout+r.Content+r.Body+r.Diff) == ""
 }
 
-// Skip says why no model is asked and nothing is done after these steps: the first condition that holds; "": none does.
+// Skip says why no model is asked and nothing is done after these
+// steps: the first condition that is met, or "".
 func Skip(steps []Step, results []Result) string {
 	for i, r := range results {
 		if i >= len(steps) {

@@ -11,8 +11,9 @@ import (
 	"chorus/internal/chat"
 )
 
-// NewRun is a run of a hook for a reason. The key of what triggered it makes its id, so that the same trigger is the
-// same run. A hook that must not run on account of its cause gives a run that was skipped, and a *StoppedError.
+// NewRun returns a run of a hook for a reason. Its id is derived from the key of its
+// trigger, so that the same trigger gives the same run. If the hook must not run because of
+// its cause, NewRun returns a skipped run and a *StoppedError.
 func NewRun(h Hook, reason, key string, cause chat.Principal, event json.RawMessage) (Run, error) {
 	r := Run{ID: RunID(h.ID, reason, key), Hook: h.ID, Reason: reason, State: Waiting, Progress: Progress{Event: event}}
 	acting, err := ActingFor(h, cause)
@@ -24,19 +25,19 @@ func NewRun(h Hook, reason, key string, cause chat.Principal, event json.RawMess
 	return r, err
 }
 
-// RunID is the id of the run that a trigger becomes.
+// RunID returns the id of the run that a trigger starts.
 func RunID(hook, reason, key string) string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{hook, reason, key}, "\x00")))
 	return hex.EncodeToString(sum[:10])
 }
 
-// The most that is kept of an event's texts, and of all of it.
+// The maximum stored length of an event's texts, and of the whole event.
 const (
 	maxEventText = 8 << 10
 	maxEvent     = 64 << 10
 )
 
-// BoundData is an event's object with more fields, in which no text is too long.
+// BoundData returns an event's object with additional fields and long texts shortened.
 func BoundData(data json.RawMessage, more map[string]string) json.RawMessage {
 	var object map[string]any
 	d := json.NewDecoder(bytes.NewReader(data))
@@ -52,7 +53,7 @@ func BoundData(data json.RawMessage, more map[string]string) json.RawMessage {
 	for most := maxEventText; ; most /= 4 {
 		out, _ := json.Marshal(shorten(object, most)) // it came from JSON
 		if len(out) <= maxEvent || most < 16 {
-			if len(out) > maxEvent { // a great many small things
+			if len(out) > maxEvent { // a great many small values
 				out = []byte(`{"cut":true}`)
 			}
 			return out

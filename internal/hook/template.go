@@ -12,24 +12,26 @@ import (
 	"chorus/internal/pattern"
 )
 
-// maxRendered is how long a rendered template may be, in bytes: far more than a model reads with care.
+// maxRendered is the maximum length of a rendered template, in bytes.
+// It is far more than a model reads with care.
 const maxRendered = 400_000
 
-// placeholder is {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.result.ok}}, {{response}} and the like.
+// placeholder matches {{step_0}}, {{step_0.exit_code}}, {{event}},
+// {{event.result.ok}}, {{response}} and the like.
 var placeholder = pattern.Lazy(`\{\{\s*([a-z]+(?:_[0-9]{1,4})?)((?:\.[A-Za-z0-9_-]{1,64}){0,8})\s*\}\}`)
 
-// Values are what placeholders stand for.
+// Values are the values of placeholders.
 type Values struct {
 	Event    json.RawMessage
 	Steps    []Result
 	Response string
 	Hook     string // its name
-	// Frame marks text that others wrote; nil: it is put in as it is.
+	// Frame marks text that others wrote; nil inserts it unchanged.
 	Frame func(source, text string) string
 }
 
-// Render fills in a template. A value that is not there is empty; a placeholder that means nothing stays as it was
-// written. The template is read once: what is filled in is not read again.
+// Render fills in a template. A missing value is empty; an unknown placeholder stays as
+// written. The template is read once: inserted values are not read again.
 func (v Values) Render(template string) string {
 	return v.render(template, func(source, text string) string {
 		if v.Frame == nil || source == "" {
@@ -39,7 +41,7 @@ func (v Values) Render(template string) string {
 	})
 }
 
-// RenderURL fills in a URL. What is filled in cannot leave the part of the path or the query in which it stands.
+// RenderURL fills in a URL. Inserted values cannot leave their part of the path or the query.
 func (v Values) RenderURL(template string) string {
 	return v.render(template, func(_, text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") })
 }
@@ -75,7 +77,7 @@ func (v Values) render(template string, put func(source, text string) string) st
 	return text[:cut] + fmt.Sprintf("\n[cut at %d bytes]", maxRendered)
 }
 
-// value is what a name stands for. source says who wrote it; "": nobody else did, as with numbers.
+// value returns the value of a name. source says who wrote it; "" if nobody else did, as with numbers.
 func (v Values) value(name string, path []string) (source, text string, known bool) {
 	if path[0] == "" {
 		path = nil
@@ -108,8 +110,8 @@ func (v Values) value(name string, path []string) (source, text string, known bo
 	return v.text(source, lookup(data, path))
 }
 
-// text is a value as it stands in a template: text without quotes, anything else as JSON. Numbers and truth values
-// are nobody's words.
+// text returns a value as inserted in a template: strings without quotes, anything
+// else as JSON. Numbers and booleans are not anybody's words.
 func (v Values) text(source string, data json.RawMessage) (string, string, bool) {
 	if len(data) == 0 || string(data) == "null" {
 		return "", "", true
@@ -124,7 +126,7 @@ func (v Values) text(source string, data json.RawMessage) (string, string, bool)
 	return source, string(data), true
 }
 
-// lookup finds a value in objects within objects; nil: it is not there.
+// lookup finds a value in nested objects, or returns nil.
 func lookup(data json.RawMessage, path []string) json.RawMessage {
 	for _, name := range path {
 		var object map[string]json.RawMessage
@@ -136,7 +138,7 @@ func lookup(data json.RawMessage, path []string) json.RawMessage {
 	return data
 }
 
-// placeholders are the names that a text uses.
+// placeholders returns the names that a text uses.
 func placeholders(text string) (names []string) {
 	for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
@@ -144,7 +146,7 @@ func placeholders(text string) (names []string) {
 	return names
 }
 
-// RenderArgs fills in the texts of arguments, which stay JSON whatever is filled in.
+// RenderArgs fills in the texts of arguments, which remain valid JSON whatever is inserted.
 func (v Values) RenderArgs(args json.RawMessage) json.RawMessage {
 	var object any
 	if len(args) == 0 || json.Unmarshal(args, &object) != nil {

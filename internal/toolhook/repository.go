@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// A repository brings hooks in a settings file, in the form that coding agents have in common:
+// A repository defines hooks in a settings file, in the format common to coding agents:
 //
 //	{"hooks": {"PreToolUse": [{"matcher": "bash|write", "hooks": [{"type": "command", "command": "./check.sh", "timeout": 10}]}]}}
 
-// Files are the settings files of a repository that may name hooks. Those of another program are understood with the
-// names that it has for tools and arguments.
+// Files returns the settings files of a repository that may define hooks. Those
+// of another program use its names for tools and arguments.
 func Files() []string { return []string{ownFile, claudeFile} }
 
 const (
@@ -32,8 +32,8 @@ const (
 
 var events = map[string]string{"PreToolUse": Before, "PostToolUse": After}
 
-// Parse reads the hooks of a repository's settings file. What is meant for other programs is left out, and what cannot
-// be understood is a problem for people to read.
+// Parse reads the hooks of a repository's settings file. What is meant for other programs is
+// left out, and what cannot be parsed is reported as a problem for people.
 func Parse(file string, data []byte) (hooks []Hook, problems []string, err error) {
 	var settings struct {
 		Hooks map[string]json.RawMessage `json:"hooks"`
@@ -104,7 +104,7 @@ func (g group) read(file, event string, at int) (hooks []Hook, problems []string
 	return hooks, problems
 }
 
-// describe is a command in a few words: its file, or its beginning.
+// describe describes a command in a few words: its file, or its beginning.
 func describe(command string) string {
 	words := strings.Fields(strings.NewReplacer(`"`, "", `'`, "").Replace(command))
 	for _, word := range words {
@@ -116,10 +116,10 @@ func describe(command string) string {
 	return short[:min(len(short), 40)]
 }
 
-// projectDir are the variables that name the folder that is worked in.
+// projectDir are the variables that name the working folder.
 var projectDir = []string{"CHORUS_PROJECT_DIR", "CLAUDE_PROJECT_DIR"}
 
-// Environ are the variables that a repository's hook has besides.
+// Environ returns the additional variables of a repository's hook.
 func Environ(dir string) (out []string) {
 	for _, name := range projectDir {
 		out = append(out, name+"="+dir)
@@ -127,7 +127,7 @@ func Environ(dir string) (out []string) {
 	return out
 }
 
-// Expand is the command with the folder's name in it, so that the files which it names can be found.
+// Expand returns the command with the folder's name inserted, so that the files it names can be found.
 func (h Hook) Expand(dir string) string {
 	command := h.Command
 	for _, name := range projectDir {
@@ -136,7 +136,7 @@ func (h Hook) Expand(dir string) string {
 	return command
 }
 
-// matcher is the pattern of the tools that hooks are for; nil: all of them.
+// matcher returns the pattern of the tools that hooks are for; nil for all.
 func matcher(pattern string) (*regexp.Regexp, error) {
 	pattern = strings.TrimSpace(pattern)
 	if pattern == "" || pattern == "*" {
@@ -148,17 +148,18 @@ func matcher(pattern string) (*regexp.Regexp, error) {
 	return regexp.Compile(`(?i)^(?:` + pattern + `)$`)
 }
 
-// claudeNames are how another program names the tools that it has as well.
+// claudeNames are another program's names for the tools that we have too.
 var claudeNames = map[string]string{"bash": "Bash", "read": "Read", "write": "Write", "edit": "Edit", "search_files": "Grep", "list_files": "Glob", "web_fetch": "WebFetch", "web_search": "WebSearch"}
 
 func claudeName(tool string) string {
 	return cmp.Or(claudeNames[tool], tool)
 }
 
-// withFile are the tools whose argument path another program calls file_path and wants to be absolute.
+// withFile are the tools whose argument path is called file_path by
+// another program, which expects it to be absolute.
 var withFile = []string{"read", "write", "edit"}
 
-// shown is a call as a hook knows it.
+// shown returns a call in the form that a hook expects.
 func (h Hook) shown(call Call) Call {
 	if !h.claude {
 		return call
@@ -169,7 +170,7 @@ func (h Hook) shown(call Call) Call {
 		if !filepath.IsAbs(path) && !strings.HasPrefix(path, "@") {
 			path = filepath.Join(call.Dir, path)
 		}
-		input["file_path"], _ = json.Marshal(path)        // a text
+		input["file_path"], _ = json.Marshal(path)        // a text always encodes
 		if data, err := json.Marshal(input); err == nil { // it came from JSON
 			call.Input = data
 		}
@@ -178,7 +179,7 @@ func (h Hook) shown(call Call) Call {
 	return call
 }
 
-// ownInput is what a hook made of a call's arguments, under the names that the tool knows.
+// ownInput returns the arguments from a hook, with the names that the tool uses.
 func (h Hook) ownInput(call Call, after json.RawMessage) json.RawMessage {
 	var was, given, is map[string]json.RawMessage
 	if !h.claude || json.Unmarshal(call.Input, &was) != nil || json.Unmarshal(h.shown(call).Input, &given) != nil || json.Unmarshal(after, &is) != nil {

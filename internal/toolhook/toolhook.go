@@ -1,13 +1,14 @@
-// Package toolhook runs the commands that the configuration, or a repository that somebody trusts, names before and
-// after calls of tools.
+// Package toolhook runs commands before and after tool calls. The
+// configuration, or a repository that somebody trusts, names them.
 //
-// A command reads the call as JSON on its input and answers with its exit code and, if it likes, JSON on its output,
-// in the form that coding agents have in common: exit 0 lets the call pass, exit 2 denies it with what stands on the
-// error output, and hookSpecificOutput can deny it, have a person asked, or rewrite its arguments.
+// A command reads the call as JSON on its input. It answers with its exit code and optionally
+// JSON on its output, in the format common to coding agents: exit 0 lets the call pass, exit 2
+// denies it with the text on the error output, and hookSpecificOutput can deny it, require a
+// person's approval, or rewrite its arguments.
 //
-// It promises that a command before a call that fails, hangs or answers nonsense denies the call, with a sentence; that
-// one after a call never changes what happened; and that no answer widens a right: what a command rewrites is judged
-// like any other call, and its "allow" means nothing.
+// A command before a call that fails, hangs or gives an invalid answer denies the call, with a
+// sentence. A command after a call never changes what happened. No answer extends rights: a
+// rewritten call is judged like any other, and "allow" has no effect.
 package toolhook
 
 import (
@@ -31,27 +32,27 @@ const (
 	After  = "after"
 )
 
-// DefaultTimeout is how long a command may take where nothing else is said.
+// DefaultTimeout is how long a command may take by default.
 const DefaultTimeout = 10 * time.Second
 
-// maxAnswer is the most that is read of a command's output.
+// maxAnswer is how much of a command's output is read.
 const maxAnswer = 1 << 20
 
 // Hook is a command that runs before or after calls.
 type Hook struct {
 	Name    string
 	Event   string
-	Tools   string // which, separated by | as in "bash|write"; "" or "*": all
+	Tools   string // separated by |, as in "bash|write"; "" or "*" for all
 	Command string
 	Timeout time.Duration
-	// File is the repository's file that brings it; "": the person's own configuration does.
+	// File is the repository's file that defines it; "" if the person's own configuration does.
 	File string
 
 	matches *regexp.Regexp // instead of Tools
-	claude  bool           // its file was written for another program: tools have the names that it knows them by
+	claude  bool           // its file was written for another program, whose tool names are used
 }
 
-// Means reports whether a hook is for an event of a tool.
+// Means reports whether a hook is for this event of this tool.
 func (h Hook) Means(event, tool string) bool {
 	if h.Event != event {
 		return false
@@ -70,7 +71,7 @@ func (h Hook) Means(event, tool string) bool {
 	return false
 }
 
-// Call is what a command reads.
+// Call is the input of a command.
 type Call struct {
 	Session  string          `json:"session_id"`
 	Dir      string          `json:"cwd"`
@@ -80,7 +81,7 @@ type Call struct {
 	Response *Response       `json:"tool_response,omitempty"`
 }
 
-// Response is what came of a call.
+// Response is the result of a call.
 type Response struct {
 	Text   string `json:"text"`
 	Failed bool   `json:"failed"`
@@ -92,7 +93,8 @@ type Runner struct {
 	Hooks   []Hook
 	Dir     string
 	Environ []string
-	// Isolated runs the command of a repository's hook, where the agent's own commands run. An error is why it was not.
+	// Isolated runs the command of a repository's hook where the agent's own
+	// commands run. An error says why it did not run.
 	Isolated func(ctx context.Context, h Hook, stdin []byte, limit time.Duration) (Ended, error)
 }
 
@@ -102,7 +104,7 @@ type Ended struct {
 	Exit           int
 }
 
-// answer is what a command may write.
+// answer is the output of a command.
 type answer struct {
 	Decision   string `json:"decision"` // the older form: block
 	Reason     string `json:"reason"`
@@ -116,7 +118,7 @@ type answer struct {
 	} `json:"hookSpecificOutput"`
 }
 
-// denies is why an answer denies a call; false: it does not.
+// denies returns why an answer denies a call, or false.
 func (a answer) denies() (why string, denied bool) {
 	switch {
 	case a.Specific.Decision == "deny":
@@ -137,14 +139,14 @@ func (a answer) check() error {
 	return fmt.Errorf("it answered the permissionDecision %.40q, and there are allow, deny and ask", a.Specific.Decision)
 }
 
-// Verdict is what the hooks before a call made of it.
+// Verdict is the result of the hooks before a call.
 type Verdict struct {
-	Input  json.RawMessage // the arguments that it has now
-	Denied string          // a sentence for the model; "": it is not denied
-	Ask    string          // why a person is to be asked, whatever the rules say; "": the rules decide alone
+	Input  json.RawMessage // the arguments after the hooks
+	Denied string          // a sentence for the model; "" if it is not denied
+	Ask    string          // why a person must be asked, whatever the rules say; "" leaves it to the rules
 }
 
-// Before asks the hooks before a call.
+// Before runs the hooks before a call.
 func (r Runner) Before(ctx context.Context, call Call) Verdict {
 	out := Verdict{Input: call.Input}
 	call.Event, call.Dir = "PreToolUse", r.Dir
@@ -176,7 +178,7 @@ func (r Runner) Before(ctx context.Context, call Call) Verdict {
 	return out
 }
 
-// After tells the hooks of a call that was made. What they say is added to its result for the model.
+// After tells the hooks about a call that was made. What they say is added to its result for the model.
 func (r Runner) After(ctx context.Context, call Call) (more string) {
 	call.Event, call.Dir = "PostToolUse", r.Dir
 	var said []string
@@ -200,7 +202,7 @@ func (r Runner) After(ctx context.Context, call Call) (more string) {
 	return strings.Join(said, "\n")
 }
 
-// run asks a hook.
+// run runs a hook.
 func (r Runner) run(ctx context.Context, h Hook, call Call) (out answer, exit int, stderr string, err error) {
 	limit := h.Timeout
 	if limit <= 0 {
@@ -235,7 +237,7 @@ func (r Runner) run(ctx context.Context, h Hook, call Call) (out answer, exit in
 	return out, 0, stderr, out.check()
 }
 
-// direct runs a command of the person's own configuration in a group of its own, which ends with it.
+// direct runs a command of the person's own configuration in a process group of its own, which ends with it.
 func (r Runner) direct(ctx context.Context, h Hook, stdin []byte, limit time.Duration) (Ended, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -259,10 +261,11 @@ func (r Runner) direct(ctx context.Context, h Hook, stdin []byte, limit time.Dur
 	return out, err
 }
 
-// Late is the error of a command that did not answer in time.
+// Late returns the error for a command that did not answer in time.
 func Late(limit time.Duration) error { return fmt.Errorf("it did not answer within %s", limit) }
 
-// limited keeps the beginning of what is written: one byte more than may be answered, so that it is known to be too long.
+// limited keeps the beginning of what is written: one byte more than
+// allowed, so that an answer that is too long is noticed.
 type limited struct{ data []byte }
 
 func (l *limited) Write(p []byte) (int, error) {

@@ -1,9 +1,9 @@
 // Package webhook checks the signatures of incoming webhooks. It is pure.
 //
-// It knows two ways to sign: GitHub's (X-Hub-Signature-256, over the body) and that of Standard Webhooks (webhook-id,
-// webhook-timestamp and webhook-signature, over id, time and body). It promises that nothing passes without the
-// secret, that comparing takes the same time whatever differs, and that each delivery has a key by which one that is
-// sent again is recognised.
+// It supports two ways of signing: GitHub's (X-Hub-Signature-256, over the body) and that of
+// Standard Webhooks (webhook-id, webhook-timestamp and webhook-signature, over id, time and body).
+// Nothing passes without the secret. Comparing takes the same time whatever differs. Each delivery
+// has a key by which repeated deliveries are recognised.
 package webhook
 
 import (
@@ -18,27 +18,27 @@ import (
 	"time"
 )
 
-// Tolerance is how far the time of a signature may be from ours.
+// Tolerance is how far a signature's time may differ from ours.
 const Tolerance = 5 * time.Minute
 
-// Delivery is a request that its sender signed.
+// Delivery is a request with a valid signature.
 type Delivery struct {
-	Key   string // the same for the same delivery, however often it is sent
-	ID    string // as the sender names it; "": it does not
-	Event string // what happened, where the sender says it beside the body
+	Key   string // the same for every repetition of a delivery
+	ID    string // as named by the sender; "" if it gives none
+	Event string // what happened, if the sender says so outside the body
 }
 
-// RefusedError says why a request is not taken, and what to do.
+// RefusedError says why a request is refused, and what to do.
 type RefusedError struct{ Why string }
 
 func (e *RefusedError) Error() string { return e.Why }
 
 func refused(format string, args ...any) error { return &RefusedError{fmt.Sprintf(format, args...)} }
 
-// maxID is more than any sender makes an id of.
+// maxID is longer than any sender's ids.
 const maxID = 256
 
-// Verify checks a request with the secret that its sender has.
+// Verify checks a request with the secret that its sender uses.
 func Verify(secret string, h http.Header, body []byte, now time.Time) (Delivery, error) {
 	standard := first(h, "Webhook-Signature", "Svix-Signature")
 	github := h.Get("X-Hub-Signature-256")
@@ -71,7 +71,7 @@ func verifyGitHub(secret, given string, h http.Header, body []byte) (Delivery, e
 	if !ok || err != nil || !hmac.Equal(sum, digest([]byte(secret), body)) {
 		return Delivery{}, refused("%s", wrong)
 	}
-	// The id stands outside of what is signed: whoever sends the request again could change it.
+	// The id is not signed: whoever repeats the request could change it.
 	return Delivery{Key: "github/" + hex.EncodeToString(sum), ID: clipped(h.Get("X-GitHub-Delivery")), Event: clipped(h.Get("X-GitHub-Event"))}, nil
 }
 
@@ -100,7 +100,7 @@ func verifyStandard(secret, given string, h http.Header, body []byte, now time.T
 	if !fits {
 		return Delivery{}, refused("%s", wrong)
 	}
-	// Only now: what is not signed needs no explanation of its age.
+	// Checked only now: an unsigned request gets no explanation about its age.
 	switch age := now.Sub(time.Unix(seconds, 0)); {
 	case age > Tolerance:
 		return Delivery{}, refused("the signature is %s old, and the limit is %s: send the request again with the time of now and a new signature, and check the sender's clock", age.Round(time.Second), Tolerance)

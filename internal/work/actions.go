@@ -1,6 +1,6 @@
 package work
 
-// Action is what a person can do with a task by itself, without an override.
+// Action is what a person can do with a task without an override.
 type Action string
 
 // The actions.
@@ -9,19 +9,21 @@ const (
 	ActionStop    Action = "stop"
 	ActionRestart Action = "restart"
 	ActionSkip    Action = "skip"
-	ActionReopen  Action = "reopen" // restart with what was not right
-	// ActionResolve makes a task that resolves a merge conflict. Offers does not know of conflicts, so whoever shows a task offers it.
+	ActionReopen  Action = "reopen" // restart with an explanation of what was wrong
+	// ActionResolve creates a task that resolves a merge conflict. Offers does not
+	// know about conflicts, so code that shows a task offers it.
 	ActionResolve Action = "resolve"
 )
 
-// Offer is an action that the rules allow now, and the state that it leads to.
+// Offer is an action that is currently allowed, and the state that it leads to.
 type Offer struct {
 	Action Action
 	To     State
 }
 
-// Offers are the actions that a task in a state allows. What a worker holds must be stopped before it can be restarted, what is being
-// merged is left alone, and what is completed goes back to its worker only with a reason.
+// Offers returns the actions that a task in a state allows. A task with a worker must be
+// stopped before it can be restarted. A task that is being merged is left alone. A
+// completed task returns to its worker only with a reason.
 func Offers(from State) []Offer {
 	var out []Offer
 	add := func(a Action, step Step) {

@@ -8,11 +8,12 @@ import (
 	"chorus/internal/chat"
 )
 
-// Anyone is a list of approvers that names nobody: whoever sees the project may say yes.
+// Anyone is a list of approvers that names nobody: everybody who sees the project may approve.
 const Anyone = "anyone"
 
-// ParseApprovers reads who may say yes to what the tasks of a project gave: "owner" (of the project), "local" (whoever runs this Chorus),
-// "role:NAME", or somebody's key such as "discord:123", with commas between; "anyone" alone takes a list back.
+// ParseApprovers reads who may approve the results of a project's tasks: "owner" (of the
+// project), "local" (whoever runs this Chorus), "role:NAME", or a principal's key such as
+// "discord:123", separated by commas. "anyone" alone removes the restriction.
 func ParseApprovers(text string) ([]string, error) {
 	var out []string
 	for part := range strings.SplitSeq(text, ",") {
@@ -33,7 +34,7 @@ func ParseApprovers(text string) ([]string, error) {
 	return out, nil
 }
 
-// MayApprove reports whether somebody who sees the project may say yes to what its tasks gave.
+// MayApprove reports whether somebody who sees the project may approve the results of its tasks.
 func (p Project) MayApprove(who chat.Principal) bool {
 	if len(p.Approvers) == 0 {
 		return true

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Cycle is a way from a task over what it needs back to itself, if adding needs to it would make one; nil: it would not.
-// needs gives what a task that is there needs.
+// Cycle returns a path from a task over its dependencies back to itself, if adding needs would
+// create one, or nil. of returns the dependencies of an existing task.
 func Cycle(task string, needs []string, of func(task string) ([]string, error)) ([]string, error) {
 	seen := map[string]bool{}
 	var walk func(at string, path []string) ([]string, error)
@@ -39,15 +39,15 @@ func Cycle(task string, needs []string, of func(task string) ([]string, error)) 
 	return nil, nil
 }
 
-// CycleError says which tasks would wait for each other for ever.
+// CycleError says which tasks would wait for each other forever.
 type CycleError struct{ Path []string }
 
 func (e *CycleError) Error() string {
 	return fmt.Sprintf("these tasks would wait for each other: %s. Leave out one of the dependencies", strings.Join(e.Path, " → "))
 }
 
-// Stuck are the tasks that wait for one that is blocked, directly or over others: nearest first. dependents gives the tasks that
-// need one.
+// Stuck returns the tasks that wait for a blocked one, directly or indirectly,
+// nearest first. dependents returns the tasks that need a task.
 func Stuck(blocked string, dependents func(task string) ([]Task, error)) ([]Task, error) {
 	var out []Task
 	seen := map[string]bool{blocked: true}

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// What becomes of a merge with conflicts, as a project says it.
+// What happens when a merge has conflicts; a setting of the project.
 const (
-	ConflictAsks = ""     // a person decides: reopen the task, or have another one made
-	ConflictTask = "task" // a task that resolves it is made at once
+	ConflictAsks = ""     // a person decides: reopen the task, or have another one created
+	ConflictTask = "task" // a task that resolves it is created at once
 )
 
-// ConflictWords begin why a task is blocked whose merge has conflicts.
+// ConflictWords begin the reason of a task that is blocked by merge conflicts.
 const ConflictWords = "merge conflict"
 
 // Conflicted reports whether a task is done but cannot be merged.
 func (t Task) Conflicted() bool { return t.State == Blocked && strings.HasPrefix(t.Why, ConflictWords) }
 
-// Resolution is the task that resolves the conflict of one that is Conflicted: it merges that one's branch into a branch of its own, which
-// begins at the target as it is then. Its key is that of the attempt, so that however often it is made there is one for each conflict.
+// Resolution returns the task that resolves the conflict of a Conflicted task. It merges that
+// task's branch into a branch of its own, which begins at the current target. Its key is derived
+// from the attempt, so however often it is created, there is one for each conflict.
 func Resolution(t Task) NewTask {
 	title := []rune("Resolve the merge conflict of " + t.ID + ": " + t.Title)
 	n := NewTask{Key: fmt.Sprintf("conflict/%s/%d", t.ID, t.Attempt), Task: Task{Project: t.Project, Repo: t.Repo, Agent: t.Agent, Title: string(title[:min(len(title), 200)]), Type: "bugfix",

@@ -2,13 +2,13 @@ package work
 
 import "fmt"
 
-// ChannelContext is what stands before what people say in the channel of a project, so that a dispatcher knows what it is about.
+// ChannelContext precedes what people say in the channel of a project, so that a dispatcher knows the project.
 func ChannelContext(project string) string {
 	return fmt.Sprintf("[Context: this is the channel for project `%[1]s`. Default to using project_id='%[1]s' for all project-scoped commands.]\n", project)
 }
 
-// NotesContext is what stands before what people say in the notes thread of a project: thoughts as they come are sorted into
-// notes, and each is confirmed in a line.
+// NotesContext precedes what people say in the notes thread of a project: the agent
+// sorts their thoughts into notes, and confirms each in one line.
 func NotesContext(project string) string {
 	return fmt.Sprintf("[Context: this is the notes thread for project `%[1]s`. Default to using notes tools with project_id='%[1]s'.\n"+
 		"NOTES MODE: people think aloud here.\n"+

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/chat"
 )
 
-// Change is what becomes of a task: a step, and what is written with it.
+// Change says what happens to a task: a step, and what to write with it.
 type Change struct {
 	Step      Step
 	Retries   int
@@ -24,7 +24,7 @@ const (
 	maxWait   = 5 * time.Minute
 )
 
-// Ended is what the end of a run makes of its task.
+// Ended returns the change that the end of a run makes to its task.
 func Ended(t Task, end chat.RunEnded, now time.Time) Change {
 	kind := KindOfRun(end)
 	why := end.Text
@@ -38,7 +38,7 @@ func Ended(t Task, end chat.RunEnded, now time.Time) Change {
 		return Change{Step: AdminStop, Retries: t.Retries, Outcome: OutcomeStopped, Kind: ErrorStopped, Why: cmp.Or(why, "somebody stopped it")}
 	case kind.Temporary():
 		wait := Backoff(limitWait, t.Attempt)
-		if end.Error != nil { // whoever limits it may say until when
+		if end.Error != nil { // the provider may say until when it limits
 			wait = max(wait, time.Duration(end.Error.RetryMS)*time.Millisecond)
 		}
 		return Change{Step: TokensExhausted, Retries: t.Retries, NotBefore: now.Add(wait), Kind: kind, Why: cmp.Or(why, kind.Title()),
@@ -50,7 +50,7 @@ func Ended(t Task, end chat.RunEnded, now time.Time) Change {
 	}
 }
 
-// Failure is what a failure makes of a task that is on: another try later, or the end of trying.
+// Failure returns the change for a failure of a running task: another try later, or no more tries.
 func Failure(t Task, kind ErrorKind, why string, now time.Time) Change {
 	c := Change{Step: Retry, Retries: t.Retries + 1, Outcome: OutcomeFailed, Kind: kind, Why: why}
 	if c.Retries >= t.MaxRetries {
@@ -61,7 +61,7 @@ func Failure(t Task, kind ErrorKind, why string, now time.Time) Change {
 	return c
 }
 
-// Backoff doubles a wait with every time, up to five minutes.
+// Backoff doubles a wait each time, up to five minutes.
 func Backoff(first time.Duration, times int) time.Duration {
 	wait := first
 	for ; times > 1 && wait < maxWait; times-- {
@@ -70,7 +70,7 @@ func Backoff(first time.Duration, times int) time.Duration {
 	return min(wait, maxWait)
 }
 
-// KindOfRun sorts the end of a run of ours by what is known of it, never by the words of its message.
+// KindOfRun classifies the end of one of our runs by its structured data, never by the words of its message.
 func KindOfRun(end chat.RunEnded) ErrorKind {
 	switch end.Reason {
 	case chat.EndDone:
@@ -98,7 +98,7 @@ func KindOfRun(end chat.RunEnded) ErrorKind {
 		return ErrorNetwork
 	}
 	if kind := ErrorKind(end.Error.Kind); explanations[kind] != [2]string{} {
-		return kind // a program's
+		return kind // from a program
 	}
 	return ErrorUnexpected
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ErrorKind is why an attempt failed, as a person would sort it.
+// ErrorKind classifies why an attempt failed, for people.
 type ErrorKind string
 
 // The kinds.
@@ -26,7 +26,7 @@ const (
 	ErrorUnexpected ErrorKind = "unexpected"
 )
 
-// explanations say what a kind is called and what to do about it.
+// explanations give the title of each kind and what to do about it.
 var explanations = map[ErrorKind][2]string{
 	ErrorAuth:       {"Authentication error", "Check the provider's key: chorus doctor names it."},
 	ErrorRateLimit:  {"Rate limit", "Wait: the task goes on by itself. It helps to let the project work on fewer tasks at once (max_concurrent_agents of edit_project)."},
@@ -43,7 +43,7 @@ var explanations = map[ErrorKind][2]string{
 	ErrorUnexpected: {"Unexpected error", "Look at the task's conversation; restarting the task tries again (restart_task)."},
 }
 
-// Title names the kind for people.
+// Title returns the kind's title for people.
 func (k ErrorKind) Title() string {
 	if e, ok := explanations[k]; ok {
 		return e[0]
@@ -62,8 +62,8 @@ func (k ErrorKind) Fix() string {
 // Temporary reports whether waiting helps, so that it costs no retry.
 func (k ErrorKind) Temporary() bool { return k == ErrorRateLimit || k == ErrorBudget }
 
-// KindOfOutput sorts what a foreign program wrote when it failed, by whole words: "author" says nothing of authentication.
-// It is for programs that tell nothing better.
+// KindOfOutput classifies the output of a failed foreign program by whole words: "author" does
+// not mean authentication. It is for programs that report nothing better.
 func KindOfOutput(text string) ErrorKind {
 	words := map[string]bool{}
 	lower := strings.ToLower(text)

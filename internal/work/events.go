@@ -7,13 +7,15 @@ import (
 	"chorus/internal/chat"
 )
 
-// EventsWritten is the thread, which nobody has, under which subscribers of the bus are told that there may be new events of the work.
+// EventsWritten is a thread id that no thread has. Under it, subscribers of
+// the bus are told that there may be new work events.
 const EventsWritten chat.ThreadID = "cli:work:events"
 
-// EventMergeDelayed says that a finished task cannot be merged yet, such as where its remote is not reached, and is tried again.
+// EventMergeDelayed means that a finished task cannot be merged yet, for example
+// because its remote cannot be reached. The merge is retried.
 const EventMergeDelayed = "task.merge_delayed"
 
-// EventTypes are the types of all events of the work, sorted.
+// EventTypes returns the types of all work events, sorted.
 func EventTypes() []string {
 	out := []string{
 		"task.created", "task.edited", "task.deleted", "task.dependency_added", "task.dependency_removed", "task.taken_over", EventReminder, EventStuck, EventMergeDelayed,

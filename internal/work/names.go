@@ -8,10 +8,10 @@ import (
 	"unicode"
 )
 
-// maxID bounds ids: they become folders, branches and parts of addresses.
+// maxID limits ids, because they become folders, branches and parts of addresses.
 const maxID = 64
 
-// IDOf makes an id of a name: lower-case letters, digits and single hyphens.
+// IDOf makes an id from a name: lower-case letters, digits and single hyphens.
 func IDOf(name string) (string, error) {
 	id := slug(name)
 	if id == "" {
@@ -20,7 +20,7 @@ func IDOf(name string) (string, error) {
 	return id, nil
 }
 
-// NoteFile is the file of a note with that title. A title that already is a file's name keeps it.
+// NoteFile returns the file of a note with that title. A title that is already a file name is kept.
 func NoteFile(title string) (string, error) {
 	name := slug(strings.TrimSuffix(strings.TrimSpace(title), ".md"))
 	if name == "" {
@@ -29,7 +29,7 @@ func NoteFile(title string) (string, error) {
 	return name + ".md", nil
 }
 
-// slug keeps what is safe in a file name, a branch and an address, on every system.
+// slug keeps what is safe in a file name, a branch and an address on every system.
 func slug(text string) string {
 	var b strings.Builder
 	gap := false
@@ -65,7 +65,7 @@ var nouns = strings.Fields(`acorn anchor apple badge basil beacon birch bison br
 	owl panda pearl pebble pine plum pond poppy prairie quail quartz raven reef ridge river robin rose sage shore sparrow spruce star stone
 	summit swan thistle tiger trail tulip valley violet walnut wave willow wren`)
 
-// TaskID makes an id of two words, and of a number too after some tries, so that it ends however many tasks there are.
+// TaskID makes an id of two words. After some tries it adds a number, so that it always succeeds.
 func TaskID(r *rand.Rand, tries int) string {
 	id := adjectives[r.IntN(len(adjectives))] + "-" + nouns[r.IntN(len(nouns))]
 	switch {

@@ -10,13 +10,14 @@ import (
 	"chorus/internal/text"
 )
 
-// Outline is a plan as it was read: what is common to all steps, and the steps.
+// Outline is a parsed plan: what is common to all steps, and the steps.
 type Outline struct {
 	Title      string        `json:"title,omitempty"`
 	Background string        `json:"background,omitempty"`
 	Steps      []OutlineStep `json:"steps"`
-	// Explicit reports whether the text says of itself that it is a plan: it numbers its phases, or has a section called so. Any other
-	// text with headings or a numbered list may be something else.
+	// Explicit reports whether the text itself says that it is a plan: it numbers
+	// its phases, or has a section called a plan. Any other text with headings or
+	// a numbered list may be something else.
 	Explicit bool `json:"-"`
 }
 
@@ -26,26 +27,27 @@ type OutlineStep struct {
 	Text  string `json:"text"`
 }
 
-// The bounds of a plan. What is longer is cut, except for the number of steps: a plan with too many is not carried out in part.
+// The limits of a plan. Longer texts are cut. A plan with too many
+// steps is refused, and never carried out in part.
 const (
 	MaxPlanSteps  = 50
 	maxPlanText   = 400_000
 	maxStepText   = 50_000
 	maxBackground = 20_000
 	maxStepTitle  = 120
-	// maxHeading is how much of a heading is looked at, so that a line without an end costs little.
+	// maxHeading is how much of a heading is read, so that an endless line costs little.
 	maxHeading = 1000
-	// leastStepText is how much a section needs to be a step where nothing else says so.
+	// leastStepText is how much text makes a section a step if nothing else indicates that it is one.
 	leastStepText = 20
 )
 
 // heading is a line that begins a section.
 type heading struct {
 	level, line int
-	title       string // as it was written
+	title       string // as written
 }
 
-// The forms of headings and lists.
+// The formats of headings and lists.
 var (
 	headingLine  = pattern.Lazy(`^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$`)
 	listLine     = pattern.Lazy(`^ {0,3}(\d{1,3})[.)][ \t]+(\S.*)$`)
@@ -55,11 +57,11 @@ var (
 	linkText     = pattern.Lazy(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// planSections are headings whose sections hold the steps of a plan.
+// planSections are headings whose sections contain the steps of a plan.
 var planSections = words(`implementation plan; implementation; implementation steps; implementation phases; plan; the plan; steps; phases; tasks; action items; action plan; work plan; work items;
 	execution plan; deliverables; milestones; todo; to do; subtasks; task list; task breakdown; roadmap`)
 
-// informational are headings of sections that nobody can carry out.
+// informational are headings of sections that cannot be carried out.
 var informational = words(`overview; summary; executive summary; introduction; background; context; goal; goals; objective; objectives; purpose; motivation; scope; out of scope; non-goals; non goals; problem; problem statement;
 	current state; existing code; analysis; findings; research; assumptions; constraints; requirements; prerequisites; dependencies; risks; risk assessment; risks and mitigations; mitigations; open questions; questions;
 	decisions; design decisions; alternatives; alternatives considered; trade-offs; tradeoffs; architecture; design; approach; strategy; testing; testing strategy; test plan; verification; validation; acceptance criteria;
@@ -74,9 +76,10 @@ func words(list string) map[string]bool {
 	return out
 }
 
-// ReadOutline reads a plan as people and models write them; false: it has no steps. It looks, in this order, for headings that number
-// phases or steps, for a section that is called a plan, for sections that can be carried out, and for a numbered list; else all of it is
-// one step. Code blocks are text whatever they hold.
+// ReadOutline parses a plan as people and models write them. It returns false if there are no
+// steps. It looks, in this order, for headings that number phases or steps, for a section that is
+// called a plan, for sections that can be carried out, and for a numbered list. Otherwise the
+// whole text is one step. Code blocks always count as text.
 func ReadOutline(plan string) (Outline, bool) {
 	d := document{lines: strings.Split(tidy(plan), "\n")}
 	d.findHeadings()
@@ -108,8 +111,8 @@ func ReadOutline(plan string) (Outline, bool) {
 	return out, true
 }
 
-// tidy makes a text readable line by line: one kind of line ends, no mark at the beginning, and without the code fence that models put
-// around a whole answer.
+// tidy normalises a text for reading by lines: it converts line ends, and removes a byte
+// order mark and the code fence that models put around a whole answer.
 func tidy(plan string) string {
 	plan = strings.ToValidUTF8(text.Prefix(plan, maxPlanText), "�")
 	plan = strings.TrimPrefix(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\x00", "").Replace(plan), "\ufeff")
@@ -121,14 +124,14 @@ func tidy(plan string) string {
 	return plan
 }
 
-// document is a text while it is read.
+// document is a text being parsed.
 type document struct {
 	lines []string
-	code  []bool // the line is in a code block
+	code  []bool // whether the line is in a code block
 	heads []heading
 }
 
-// span are the lines of a step: from its title up to the next thing.
+// span is the lines of a step, from its title to the next section.
 type span struct {
 	title          string
 	from, body, to int
@@ -160,7 +163,7 @@ func (d *document) findHeadings() {
 	}
 }
 
-// end is where the section of a heading ends: at the next one of its level or above.
+// end returns where the section of a heading ends: at the next heading of its level or above.
 func (d *document) end(at int) int {
 	for _, h := range d.heads[at+1:] {
 		if h.level <= d.heads[at].level {
@@ -175,7 +178,8 @@ func (d *document) span(at int) span {
 	return span{title: h.title, from: h.line, body: h.line + 1, to: d.end(at)}
 }
 
-// numberedHeadings finds "## Phase 1: …", "### Step 2 - …" and the like, on the outermost level that has more than one of them.
+// numberedHeadings finds "## Phase 1: …", "### Step 2 - …" and the like, at
+// the outermost level that has more than one of them.
 func (d *document) numberedHeadings() ([]span, bool) {
 	levels := map[int]int{}
 	for _, h := range d.heads {
@@ -198,7 +202,7 @@ func (d *document) numberedHeadings() ([]span, bool) {
 	return out, len(out) > 1
 }
 
-// planSection finds a section that is called a plan: what is below its heading, or the list in it, are the steps.
+// planSection finds a section that is called a plan. The subsections, or the list in it, are the steps.
 func (d *document) planSection() ([]span, bool) {
 	for i, h := range d.heads {
 		if h.level > 3 || !planSections[name(h.title)] {
@@ -230,7 +234,7 @@ func (d *document) planSection() ([]span, bool) {
 	return nil, false
 }
 
-// sections are those that can be carried out.
+// sections returns the sections that can be carried out.
 func (d *document) sections() ([]span, bool) {
 	level := 0
 	for _, want := range []int{2, 3} {
@@ -264,7 +268,7 @@ func (d *document) numberedList() ([]span, bool) {
 	return nil, false
 }
 
-// list are the entries of the numbered list within some lines, each with what is indented below it.
+// list returns the entries of the numbered list within some lines, each with what is indented below it.
 func (d *document) list(from, to int) (out []span) {
 	for i := from; i < to; i++ {
 		if d.code[i] || d.isHeading(i) {
@@ -277,7 +281,7 @@ func (d *document) list(from, to int) (out []span) {
 			out = append(out, span{title: text.Prefix(m[2], maxHeading), from: i, body: i, to: to})
 		}
 	}
-	if len(out) > 0 { // what stands after the list, at the margin and after an empty line, is no part of its last entry
+	if len(out) > 0 { // text after the list, at the margin and after an empty line, is not part of its last entry
 		last := &out[len(out)-1]
 		for i := last.from + 1; i < last.to; i++ {
 			line := d.lines[i]
@@ -294,7 +298,7 @@ func (d *document) isHeading(line int) bool {
 	return found
 }
 
-// whole makes one step of everything; a title alone is none.
+// whole makes one step of everything. A title alone is not a step.
 func (d *document) whole(out Outline) (Outline, bool) {
 	body := d.withoutTitle(d.lines)
 	if strings.TrimSpace(strings.NewReplacer("#", "", "-", "", "*", "").Replace(body)) == "" {
@@ -305,7 +309,7 @@ func (d *document) whole(out Outline) (Outline, bool) {
 	return out, true
 }
 
-// withoutTitle is what is common to all steps: the rest of the text, without the document's title.
+// withoutTitle returns what is common to all steps: the rest of the text, without the document's title.
 func (d *document) withoutTitle(lines []string) string {
 	lines = slices.Clone(lines)
 	for i, line := range lines {
@@ -320,9 +324,9 @@ func (d *document) withoutTitle(lines []string) string {
 	return text.Prefix(strings.TrimSpace(strings.Join(lines, "\n")), maxBackground)
 }
 
-// plain is a title without marks of emphasis and links.
+// plain returns a title without emphasis and link marks.
 func plain(title string) string {
-	if strings.ContainsAny(title, "*_`[") { // few have any
+	if strings.ContainsAny(title, "*_`[") { // few titles have any
 		title = linkText().ReplaceAllString(title, "$1")
 		for range 3 { // marks within marks
 			title = emphasis().ReplaceAllString(title, "$2")
@@ -331,12 +335,12 @@ func plain(title string) string {
 	return strings.Join(strings.Fields(title), " ")
 }
 
-// name is a title by which sections are known: without its number, in small letters.
+// name returns the form of a title by which sections are recognised: without its number, in lower case.
 func name(title string) string {
 	return strings.ToLower(strings.TrimRight(leadNumber().ReplaceAllString(plain(title), ""), ": ."))
 }
 
-// cleanTitle is what a step is called: "Step 1: **Parse**" is Parse.
+// cleanTitle returns the title of a step: "Step 1: **Parse**" gives Parse.
 func cleanTitle(title, otherwise string) string {
 	title = plain(title)
 	short := leadNumber().ReplaceAllString(numberedName().ReplaceAllString(title, ""), "")
@@ -353,7 +357,7 @@ func cleanTitle(title, otherwise string) string {
 	return short
 }
 
-// Describe is what the worker of a step is told: it sees nothing of the plan but this.
+// Describe returns the description for the worker of a step. It is all that the worker sees of the plan.
 func (o Outline) Describe(parent Task, at int) string {
 	var b strings.Builder
 	step := o.Steps[at]

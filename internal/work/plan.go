@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Load is what the scheduler knows of a project.
+// Load is what the scheduler knows about a project.
 type Load struct {
 	ID      string
 	Weight  float64
 	MaxRuns int
-	Running int         // tasks that hold a worker now
-	Tokens  int64       // spent in the rolling window
-	Limit   int64       // of Tokens; 0: none
-	Done    int         // tasks that were completed in the rolling window
-	Mean    int64       // tokens that a task takes; 0: unknown
+	Running int         // tasks with a worker
+	Tokens  int64       // used in the rolling window
+	Limit   int64       // limit of Tokens; 0: none
+	Done    int         // tasks completed in the rolling window
+	Mean    int64       // average tokens per task; 0: unknown
 	Ready   []Candidate // tasks that can begin
 }
 
@@ -24,18 +24,18 @@ type Candidate struct {
 	ID       string
 	Priority int
 	Created  time.Time
-	Tree     string // what only one task may use at a time, such as a checkout; "": nothing
-	Agent    string // who works on it
+	Tree     string // what only one task may use at a time, such as a checkout; "" if nothing
+	Agent    string // the agent that works on it
 }
 
-// Snapshot is all that a decision goes by.
+// Snapshot is everything that a decision depends on.
 type Snapshot struct {
 	Paused   bool
-	Slots    int   // workers that are free
-	Tokens   int64 // spent by all in the rolling window
-	Limit    int64 // of Tokens; 0: none
+	Slots    int   // free worker slots
+	Tokens   int64 // used by all in the rolling window
+	Limit    int64 // limit of Tokens; 0: none
 	Busy     []string
-	Holds    map[string]int // how many tasks each worker holds
+	Holds    map[string]int // number of tasks of each worker
 	Projects []Load
 }
 
@@ -43,17 +43,19 @@ type Snapshot struct {
 type Assignment struct {
 	Project string
 	Task    string
-	Worker  string // to which one
+	Worker  string // name of the worker
 }
 
-// guess is what a task is expected to take where none was finished yet: only the relation between tasks matters then.
+// guess is the expected size of a task if none was finished yet. Only the relation between tasks matters then.
 const guess = 10_000
 
-// Plan decides which tasks begin now, at most one for each free worker. Projects that finished nothing in the window come
-// first; then those that have had the fewest tokens for their weight, counting what runs and what was assigned in this very
-// round at what a task of the project usually takes. So shares follow the weights, and none starves: a project that waits has
-// the same number while the others' grow, whatever their limits and however small its weight. Within a project the lowest priority number is first, then the
-// oldest. It asks nobody and depends on nothing but the snapshot.
+// Plan decides which tasks begin now, at most one for each free worker. Projects that finished
+// nothing in the window come first. Then come those that have used the fewest tokens for their
+// weight; running tasks and those assigned in this round count with the usual size of the
+// project's tasks. So shares follow the weights, and no project starves: while it waits, its
+// number stays the same and those of the others grow, whatever their limits and however small its
+// weight. Within a project the lowest priority number comes first, then the oldest. The result
+// depends only on the snapshot.
 func Plan(s Snapshot) []Assignment {
 	if s.Paused || s.Slots <= 0 || s.Limit > 0 && s.Tokens >= s.Limit {
 		return nil
@@ -90,7 +92,7 @@ type queue struct {
 
 func newQueue(p Load) *queue {
 	q := &queue{Load: p, spent: p.Tokens}
-	q.spent += int64(q.Running) * q.expected() // what runs is not paid for yet
+	q.spent += int64(q.Running) * q.expected() // running tasks are not accounted for yet
 	q.Ready = slices.Clone(p.Ready)
 	slices.SortFunc(q.Ready, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
@@ -105,7 +107,7 @@ func (q *queue) expected() int64 {
 	return guess
 }
 
-// weight is never nothing: a project without weight gets what others leave.
+// weight is never zero. A project without a weight gets what others leave.
 func (q *queue) weight() float64 { return max(q.Weight, 0.001) }
 
 // open reports whether another task of the project may begin.
@@ -113,7 +115,7 @@ func (q *queue) open() bool {
 	return len(q.Ready) > 0 && q.Running < q.MaxRuns && (q.Limit <= 0 || q.Tokens < q.Limit)
 }
 
-// pick takes the next task out of the queue that deserves it most.
+// pick takes the next task from the queue that is most entitled to it.
 func pick(queues []*queue, taken map[string]bool) (*queue, Candidate) {
 	order := make([]*queue, 0, len(queues))
 	for _, q := range queues {
@@ -136,5 +138,5 @@ func pick(queues []*queue, taken map[string]bool) (*queue, Candidate) {
 	return nil, Candidate{}
 }
 
-// had is what the project has had for its weight.
+// had returns what the project has used, relative to its weight.
 func (q *queue) had() float64 { return float64(q.spent) / q.weight() }

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// Reminders say how often people are told that a task waits for their yes.
+// Reminders say how often people are told that a task waits for approval.
 type Reminders struct {
-	Every    time.Duration // between two reminders; 0: none
-	Escalate time.Duration // after how long it counts as stuck, and how often that is said; 0: never
+	Every    time.Duration // time between two reminders; 0: none
+	Escalate time.Duration // when it counts as stuck, and how often that is reported; 0: never
 }
 
-// The events of a task that waits for a yes.
+// The events of a task that waits for approval.
 const (
 	EventReminder = "task.approval_reminder"
 	EventStuck    = "task.approval_stuck"
 )
 
-// Next is when people are told the next time that a task waits; zero: never. It depends on the task alone, so that a process which
-// begins anew comes to the same instant.
+// Next returns when people are next told that a task waits, or zero for never. It depends only
+// on the task, so that a restarted process computes the same instant.
 func (r Reminders) Next(t Task) time.Time {
 	if !t.State.AsksForYes() {
 		return time.Time{}
@@ -38,7 +38,7 @@ func (r Reminders) Next(t Task) time.Time {
 	}
 }
 
-// stuck is from when on a task counts as stuck; zero: never.
+// stuck returns when a task begins to count as stuck, or zero for never.
 func (r Reminders) stuck(t Task) time.Time {
 	if r.Escalate <= 0 {
 		return time.Time{}
@@ -46,8 +46,8 @@ func (r Reminders) stuck(t Task) time.Time {
 	return t.Moved.Add(r.Escalate)
 }
 
-// Remind reminds people of a task if it is due, and gives the event that says so; false: it is not. However many times have passed while
-// nobody looked, it is said once.
+// Remind records a reminder for a task if one is due, and returns its event, or false if none is
+// due. However many times have passed unnoticed, there is one reminder.
 func (r Reminders) Remind(t *Task, by string, now time.Time) (Event, bool) {
 	due := r.Next(*t)
 	if due.IsZero() || now.Before(due) {
@@ -61,7 +61,7 @@ func (r Reminders) Remind(t *Task, by string, now time.Time) (Event, bool) {
 	return e, true
 }
 
-// since is a time that has passed, as people say it.
+// since formats an elapsed time for people.
 func since(d time.Duration) string {
 	if d < time.Hour {
 		return fmt.Sprintf("%dm", int(d.Minutes()))

@@ -5,46 +5,47 @@ import (
 	"slices"
 )
 
-// State is where a task stands.
+// State is the state of a task.
 type State string
 
 // The states of a task.
 const (
 	Defined          State = "DEFINED"           // waits for other tasks
 	Ready            State = "READY"             // waits for a worker
-	Assigned         State = "ASSIGNED"          // a worker is preparing to begin
-	InProgress       State = "IN_PROGRESS"       // a worker is on it
+	Assigned         State = "ASSIGNED"          // a worker is preparing it
+	InProgress       State = "IN_PROGRESS"       // a worker is working on it
 	WaitingInput     State = "WAITING_INPUT"     // somebody was asked
-	Paused           State = "PAUSED"            // goes on at a set time
+	Paused           State = "PAUSED"            // continues at a set time
 	Verifying        State = "VERIFYING"         // done; being merged
-	AwaitingApproval State = "AWAITING_APPROVAL" // done; somebody must say yes first
-	// AwaitingPlanApproval is a task that gave a plan: somebody must say yes before its steps become tasks.
+	AwaitingApproval State = "AWAITING_APPROVAL" // done; somebody must approve it first
+	// AwaitingPlanApproval is a task that produced a plan: somebody must
+	// approve it before its steps become tasks.
 	AwaitingPlanApproval State = "AWAITING_PLAN_APPROVAL"
 	Completed            State = "COMPLETED"
 	Failed               State = "FAILED"
 	Blocked              State = "BLOCKED" // needs a person
 )
 
-// States are all of them, in the order in which reports show them.
+// States returns all states, in the order in which reports show them.
 func States() []State {
 	return []State{InProgress, Assigned, Ready, Defined, Paused, WaitingInput, AwaitingPlanApproval, AwaitingApproval, Verifying, Failed, Blocked, Completed}
 }
 
-// Known reports whether there is such a state.
+// Known reports whether the state exists.
 func (s State) Known() bool {
 	return slices.Contains(States(), s)
 }
 
-// Running reports whether a worker holds the task.
+// Running reports whether the task has a worker.
 func (s State) Running() bool { return s == Assigned || s == InProgress }
 
-// Over reports whether nothing moves the task but a person.
+// Over reports whether only a person can move the task.
 func (s State) Over() bool { return s == Completed || s == Failed || s == Blocked }
 
-// AsksForYes reports whether the task waits until somebody says yes to what it gave.
+// AsksForYes reports whether the task waits for somebody to approve its result or plan.
 func (s State) AsksForYes() bool { return s == AwaitingApproval || s == AwaitingPlanApproval }
 
-// Step is what happens to a task: it moves from one state to another.
+// Step is an event in the life of a task, which moves it from one state to another.
 type Step string
 
 // The steps.
@@ -73,22 +74,23 @@ const (
 	ExecutionError  Step = "EXECUTION_ERROR"
 	Recovery        Step = "RECOVERY"
 
-	// Steps that merging before COMPLETED needs.
-	NeedsApproval Step = "NEEDS_APPROVAL" // a result that somebody must say yes to, without a pull request
-	Approved      Step = "APPROVED"       // the yes; merging follows
+	// Steps for merging before COMPLETED.
+	NeedsApproval Step = "NEEDS_APPROVAL" // a result that somebody must approve, without a pull request
+	Approved      Step = "APPROVED"       // the approval; merging follows
 	MergeFailed   Step = "MERGE_FAILED"
-	Denied        Step = "DENIED" // the run may not do what it needs
-	// ConflictResolved is the completion of a task that brought this one's branch home.
+	Denied        Step = "DENIED" // the run is not allowed to do what it needs
+	// ConflictResolved is the completion of a task that merged this one's branch.
 	ConflictResolved Step = "CONFLICT_RESOLVED"
 
-	// Steps of tasks with plans. While the steps of its plan are worked on, a task is IN_PROGRESS without a worker.
+	// Steps of tasks with plans. While the steps of its plan are worked
+	// on, a task is IN_PROGRESS without a worker.
 	PlanFound    Step = "PLAN_FOUND"
 	PlanApproved Step = "PLAN_APPROVED" // its steps have become tasks
-	PlanRejected Step = "PLAN_REJECTED" // its worker makes another one
-	PlanDeleted  Step = "PLAN_DELETED"  // what it gave is a result, not a plan
-	PlanMerged   Step = "PLAN_MERGED"   // the last step brought everybody's work home
-	PlanEnded    Step = "PLAN_ENDED"    // no step is left that would merge; the task does it itself
-	PlanStuck    Step = "PLAN_STUCK"    // no step can go on
+	PlanRejected Step = "PLAN_REJECTED" // its worker makes another plan
+	PlanDeleted  Step = "PLAN_DELETED"  // what it produced is a result, not a plan
+	PlanMerged   Step = "PLAN_MERGED"   // the last step merged everybody's work
+	PlanEnded    Step = "PLAN_ENDED"    // no remaining step would merge, so the task does it itself
+	PlanStuck    Step = "PLAN_STUCK"    // no step can continue
 	AdminResume  Step = "ADMIN_RESUME"  // somebody made a step ready again
 )
 
@@ -97,7 +99,7 @@ type pair struct {
 	step Step
 }
 
-// transitions are the legal moves. Whatever is not here needs an override, which is a step of its own.
+// transitions are the allowed moves. Everything else needs an override, which is a step of its own.
 var transitions = map[pair]State{
 	{Defined, DepsMet}:               Ready,
 	{Ready, Assign}:                  Assigned,
@@ -135,7 +137,8 @@ var transitions = map[pair]State{
 	{Completed, AdminRestart}:        Ready,
 	{Failed, AdminRestart}:           Ready,
 	{Blocked, AdminRestart}:          Ready,
-	// Beyond the 36: COMPLETED only after the merge, and a stop that reaches whatever a worker may still come back to.
+	// In addition to the 36: COMPLETED only after the merge, and a stop that
+	// works in every state from which a worker may continue.
 	{Assigned, AdminStop}:        Blocked,
 	{WaitingInput, AdminStop}:    Blocked,
 	{Paused, AdminStop}:          Blocked,
@@ -144,7 +147,7 @@ var transitions = map[pair]State{
 	{Blocked, ConflictResolved}:  Verifying,
 	{AwaitingApproval, Approved}: Verifying,
 	{InProgress, Denied}:         Blocked,
-	{Assigned, MaxRetries}:       Blocked, // what cannot be prepared
+	{Assigned, MaxRetries}:       Blocked, // it cannot be prepared
 	// Plans.
 	{Verifying, PlanFound}:               AwaitingPlanApproval,
 	{AwaitingPlanApproval, PlanApproved}: InProgress,
@@ -162,7 +165,7 @@ var transitions = map[pair]State{
 	{AwaitingApproval, AdminResume}:      InProgress,
 }
 
-// Next is the state after a step, or an *IllegalError.
+// Next returns the state after a step, or an *IllegalError.
 func Next(from State, step Step) (State, error) {
 	to, ok := transitions[pair{from, step}]
 	if !ok {
@@ -171,7 +174,7 @@ func Next(from State, step Step) (State, error) {
 	return to, nil
 }
 
-// Legal reports whether some step leads from one state to another.
+// Legal reports whether some step leads from one state to the other.
 func Legal(from, to State) bool {
 	for p, t := range transitions {
 		if p.from == from && t == to {
@@ -181,7 +184,7 @@ func Legal(from, to State) bool {
 	return false
 }
 
-// IllegalError says that a task cannot take a step in the state it is in.
+// IllegalError says that a task cannot take a step in its current state.
 type IllegalError struct {
 	From State
 	Step Step

@@ -1,6 +1,6 @@
 package work
 
-// Plan states: what became of a plan that a task gave.
+// Plan states: what became of a plan that a task produced.
 const (
 	PlanIsFound    = "found"
 	PlanIsApproved = "approved"
@@ -8,7 +8,7 @@ const (
 	PlanIsDeleted  = "deleted"
 )
 
-// Proposal is a plan that an attempt gave.
+// Proposal is a plan that an attempt produced.
 type Proposal struct {
 	Task    string
 	Attempt int
@@ -19,11 +19,12 @@ type Proposal struct {
 	By    string // who decided
 }
 
-// Answer is the source of a plan that the worker gave as its answer.
+// Answer is the source of a plan that is the worker's answer.
 const Answer = "answer"
 
-// AfterStep is what a change of one step means for the task whose plan it belongs to; "": nothing. steps are where all of them stand.
-// merged says that the change brought the whole branch home. A task that is not IN_PROGRESS waits for a person, and steps do not move it.
+// AfterStep returns the step that a change of one plan step causes in the task with the plan, or
+// "". steps are the states of all steps. merged says that the change merged the whole branch. A
+// task that is not IN_PROGRESS waits for a person, and steps do not move it.
 func AfterStep(parent State, steps []State, merged bool) Step {
 	if parent != InProgress {
 		return ""
@@ -52,8 +53,8 @@ func AfterStep(parent State, steps []State, merged bool) Step {
 	}
 }
 
-// Resumes reports whether a move of a step lets the task go on whose plan it belongs to: somebody wants the step to be done after all,
-// or counts it as done.
+// Resumes reports whether a move of a step lets the task with the plan continue:
+// somebody wants the step to be done after all, or counts it as done.
 func Resumes(e Event) bool {
 	return e.Step == AdminSkip || e.From.Over() && !e.To.Over()
 }

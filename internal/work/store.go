@@ -6,38 +6,38 @@ import (
 	"time"
 )
 
-// NewTask is a task to be made, with the tasks that it needs.
+// NewTask is a task to be created, with the tasks that it needs.
 type NewTask struct {
 	Task
 	Needs []string
-	Key   string // idempotency key of whoever makes it; "": none
+	Key   string // idempotency key of its creator; "" for none
 }
 
-// ErrMoved says that a task is no longer as whoever wanted to change it saw it.
+// ErrMoved means that a task was changed since the caller read it.
 var ErrMoved = errors.New("the task has moved")
 
-// Filter chooses tasks.
+// Filter selects tasks.
 type Filter struct {
 	Project  string
 	State    State
 	Parent   string
-	Resolves string // those that resolve the conflict of this task
-	All      bool   // those that are over too
-	Newest   bool   // those that moved last come first
-	After    string // the last one of the page before, by its id
+	Resolves string // tasks that resolve the conflict of this task
+	All      bool   // including those that are over
+	Newest   bool   // the last moved come first
+	After    string // id of the last task of the previous page
 	Limit    int
 }
 
-// EventFilter chooses events.
+// EventFilter selects events.
 type EventFilter struct {
 	Project, Task string
-	Before        int64 // id; 0: from the newest on
+	Before        int64 // id; 0: from the newest
 	After         int64 // id; with Forward
-	Forward       bool  // the oldest first, behind After
+	Forward       bool  // oldest first, after After
 	Limit         int
 }
 
-// Spent is what tasks took since an instant.
+// Spent is what tasks have used since an instant.
 type Spent struct {
 	Project, Task, Agent string
 	Tokens               int64
@@ -46,7 +46,7 @@ type Spent struct {
 	Entries              int
 }
 
-// SpentDay is what the tasks of a project took on a day.
+// SpentDay is what the tasks of a project used on a day.
 type SpentDay struct {
 	Day    string // 2026-11-17, in UTC
 	Tokens int64
@@ -61,7 +61,7 @@ type Changes struct {
 	Base      string // the branch that it is compared with
 	Text      string // a unified diff
 	Files     []string
-	Truncated bool // Text is not all of it
+	Truncated bool // Text is incomplete
 }
 
 // Worktree is a task's own checkout.
@@ -70,7 +70,7 @@ type Worktree struct {
 	State                                   string // making, ready or removing
 }
 
-// Merge is a merge as it was written down before it was made.
+// Merge is a merge as recorded before it is made.
 type Merge struct {
 	Task    string
 	Attempt int
@@ -87,14 +87,14 @@ type Worker struct {
 	Host      string    `json:"host"`
 	PID       int       `json:"pid"`
 	Slots     int       `json:"slots"`
-	Projects  []string  `json:"projects,omitempty"` // of which it takes tasks; none: of all
+	Projects  []string  `json:"projects,omitempty"` // projects from which it takes tasks; if empty, all
 	Agents    []string  `json:"agents,omitempty"`   // likewise
 	Since     time.Time `json:"since"`
 	Heartbeat time.Time `json:"-"`
-	Draining  bool      `json:"draining,omitempty"` // it takes no further ones
+	Draining  bool      `json:"draining,omitempty"` // it takes no more tasks
 }
 
-// Takes reports whether a worker takes a task of a project that an agent works on.
+// Takes reports whether a worker takes tasks of this project and agent.
 func (w Worker) Takes(project, agent string) bool {
 	return (len(w.Projects) == 0 || slices.Contains(w.Projects, project)) && (len(w.Agents) == 0 || slices.Contains(w.Agents, agent))
 }

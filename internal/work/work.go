@@ -1,11 +1,11 @@
-// Package work is the domain of the task queue: projects, tasks and what may happen to them, repositories, results and
-// events, and the rules that decide what is done next. It is pure: it reads no clock, no disk and no network, so that
-// every rule can be tested by itself.
+// Package work is the domain of the task queue: projects, tasks and what may happen to them,
+// repositories, results and events, and the rules that decide what is done next. It is pure: it
+// accesses no clock, disk or network, so that every rule can be tested by itself.
 //
-// It promises:
-//   - a task moves only by Next, or by an override that says so in its event;
-//   - Plan never assigns beyond a limit, starves nobody, and decides the same whenever it is given the same;
-//   - names and titles that people and models give become ids, branches and file names that lead nowhere else.
+// It guarantees:
+//   - A task moves only by Next, or by an override that is visible in its event.
+//   - Plan never assigns beyond a limit, starves nobody, and always decides the same for the same input.
+//   - Names and titles from people and models become ids, branches and file names that lead nowhere else.
 package work
 
 import (
@@ -24,24 +24,25 @@ const (
 	Archived      ProjectState = "ARCHIVED"
 )
 
-// Project is something that tasks are for.
+// Project groups tasks and repositories.
 type Project struct {
 	ID         string
 	Name       string
-	Weight     float64 // its share beside other projects
-	MaxRuns    int     // tasks that are worked on at once
+	Weight     float64 // its share relative to other projects
+	MaxRuns    int     // maximum number of running tasks
 	State      ProjectState
 	TokenLimit int64 // in the rolling window; 0: none
 	Channel    string
 	Owner      chat.Principal
-	Shared     bool // everybody who may read sees it
-	// Approvers are those whose yes to a result or a plan counts, as ParseApprovers reads them; none: whoever sees the project.
+	Shared     bool // visible to everybody who may read
+	// Approvers are those who may approve a result or a plan, as
+	// ParseApprovers reads them; if empty, whoever sees the project.
 	Approvers  []string
-	OnConflict string // what becomes of a merge with conflicts: ConflictAsks or ConflictTask
+	OnConflict string // what happens when a merge has conflicts: ConflictAsks or ConflictTask
 	Created    time.Time
 }
 
-// What a new project has unless it is told otherwise.
+// Defaults for new projects.
 const (
 	DefaultWeight  = 1.0
 	DefaultMaxRuns = 2
@@ -53,45 +54,45 @@ type Task struct {
 	Project     string
 	Parent      string // the task whose plan it is a step of
 	Repo        string
-	Agent       string // who works on it; "": the worker's choice
+	Agent       string // the agent that works on it; "": the worker chooses
 	Title       string
 	Description string
-	Type        string // feature, bugfix …; "": unsaid
+	Type        string // feature, bugfix …; "" if not specified
 	Priority    int    // lower is sooner
 	State       State
-	Attempt     int // how often it was begun
-	Retries     int // failures since it was last made ready by a person
+	Attempt     int // number of attempts so far
+	Retries     int // failures since a person last made it ready
 	MaxRetries  int
 	NotBefore   time.Time // PAUSED or waiting after a failure until then
-	Deadline    time.Time // of the attempt that is on
-	Approval    bool      // somebody must say yes to the result
+	Deadline    time.Time // of the current attempt
+	Approval    bool      // somebody must approve the result
 	Branch      string
 	PR          string
-	Run         string // the run that is on
-	Worker      string // the process that has the attempt which is on, or had the last one
+	Run         string // the current run
+	Worker      string // the process that has the current attempt, or had the last one
 	Thread      chat.ThreadID
 	Owner       chat.Principal
 	PlanSource  string        // the plan it comes from
 	Resolves    string        // the task whose merge conflict it resolves
-	Origin      chat.ThreadID // the conversation in which it was asked for; "": none
-	Reminded    time.Time     // when people were last told that it waits for a yes
-	Why         string        // it is paused, failed or blocked
+	Origin      chat.ThreadID // the conversation in which it was requested; "" if none
+	Reminded    time.Time     // when people were last told that it waits for approval
+	Why         string        // why it is paused, failed or blocked
 	Created     time.Time
 	Moved       time.Time
 }
 
-// What a new task has unless it is told otherwise.
+// Defaults for new tasks.
 const (
 	DefaultPriority   = 100
 	DefaultMaxRetries = 3
 )
 
-// Types are what a task can be.
+// Types returns the types of tasks.
 func Types() []string {
 	return []string{"bugfix", "chore", "docs", "feature", "plan", "refactor", "research", "test"}
 }
 
-// RepoKind is where a repository comes from.
+// RepoKind says where a repository comes from.
 type RepoKind string
 
 // The kinds of repositories.
@@ -107,12 +108,12 @@ type Repo struct {
 	Project string
 	Kind    RepoKind
 	URL     string
-	Path    string // of a link: the checkout; else where ours is kept
-	Branch  string // the default one; "": found out
+	Path    string // for a link, the checkout; otherwise where ours is stored
+	Branch  string // the default branch; "": detected
 	Created time.Time
 }
 
-// Outcome is how an attempt ended.
+// Outcome says how an attempt ended.
 type Outcome string
 
 // The outcomes.
@@ -125,7 +126,7 @@ const (
 	OutcomeStopped   Outcome = "stopped"
 )
 
-// Result is what an attempt gave.
+// Result is the result of an attempt.
 type Result struct {
 	Task    string
 	Attempt int
@@ -155,7 +156,7 @@ type Event struct {
 	Text    string
 }
 
-// Take moves the task by a step and gives the event that says so.
+// Take moves the task by a step and returns the event for it.
 func (t *Task) Take(step Step, by string, now time.Time) (Event, error) {
 	to, err := Next(t.State, step)
 	if err != nil {
@@ -167,7 +168,7 @@ func (t *Task) Take(step Step, by string, now time.Time) (Event, error) {
 // Overrides is the step of a move that no rule allows.
 const Overrides Step = "OVERRIDE"
 
-// Override moves the task whatever the rules say. Its event shows it.
+// Override moves the task regardless of the rules. Its event shows this.
 func (t *Task) Override(to State, by string, now time.Time) Event {
 	return t.move(to, Overrides, by, now)
 }
@@ -187,11 +188,11 @@ func (t *Task) move(to State, step Step, by string, now time.Time) Event {
 	return e
 }
 
-// eventNames are what hooks and readers call the arrival in a state.
+// eventNames are the names, for hooks and readers, of events in which a task enters a state.
 var eventNames = map[State]string{
 	Defined: "defined", Ready: "ready", Assigned: "assigned", InProgress: "started", WaitingInput: "waiting_input", Paused: "paused", Verifying: "verifying",
 	AwaitingApproval: "awaiting_approval", AwaitingPlanApproval: "awaiting_plan_approval", Completed: "completed", Failed: "failed", Blocked: "blocked",
 }
 
-// stepEvents are the steps whose events say more than where the task arrived.
+// stepEvents are the steps whose events say more than the new state.
 var stepEvents = map[Step]string{AdminSkip: "skipped", PlanApproved: "plan_approved", PlanRejected: "plan_rejected", PlanDeleted: "plan_deleted", AdminResume: "resumed"}

@@ -10,17 +10,18 @@ import (
 	"chorus/internal/work"
 )
 
-// workspaceBranch is what the checkout of a project stands on at first. The default branch itself is not checked out there: merges
-// move it, and would leave the files behind.
+// workspaceBranch is the initial branch of a project's checkout. The default branch itself is
+// not checked out there, because merges move it without updating the files.
 const workspaceBranch = "workspace"
 
-// Repo opens a repository of a project, and makes it where it is not there yet.
+// Repo opens a repository of a project, creating it if needed.
 func (r *Runner) Repo(ctx context.Context, project, id string) (*gitrepo.Repo, work.Repo, error) {
 	return r.open(ctx, project, id)
 }
 
-// Checkout is where people and agents look at a repository of a project and change it beside its tasks: a linked one where it is, of
-// a bare one a worktree of its own. While nothing was done there it follows the default branch.
+// Checkout opens the checkout in which people and agents read and change a repository of a project
+// outside of tasks. For a linked repository it is the original, for a bare one a separate worktree.
+// Until something is changed there, it follows the default branch.
 func (r *Runner) Checkout(ctx context.Context, project, id string) (*gitrepo.Tree, work.Repo, error) {
 	repo, known, err := r.open(ctx, project, id)
 	if err != nil {
@@ -37,7 +38,7 @@ func (r *Runner) Checkout(ctx context.Context, project, id string) (*gitrepo.Tre
 			return nil, known, err
 		}
 		if tree, err = repo.Add(ctx, path, workspaceBranch, known.Branch); err == nil {
-			tree.Close() // commands are short; git's own lock of the index keeps them apart
+			tree.Close() // commands are short; git's own index lock keeps them apart
 		}
 	}
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"chorus/internal/work"
 )
 
-// mergeTries is how often a target that moved in between is merged into again.
+// mergeTries is how often a merge is retried because the target moved meanwhile.
 const mergeTries = 5
 
-// finish brings the work of a task home: it commits what is left, asks for a yes where one is needed, and merges. Only then the task is
-// completed.
+// finish completes the work of a task: it commits what is left, asks for approval
+// if needed, and merges. Only then is the task completed.
 func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	now, err := r.Tasks.Task(ctx, t.ID)
 	if err != nil || now.State != work.Verifying || now.Attempt != t.Attempt {
@@ -69,11 +69,12 @@ func (r *Runner) finish(ctx context.Context, t work.Task) (moved bool) {
 	return true
 }
 
-// tryAgain is how long a merge that met trouble waits first; then twice as long each time, up to five minutes.
+// tryAgain is the first pause after a failed merge. It doubles each time, up to five minutes.
 const tryAgain = 5 * time.Second
 
-// notMerged is what keeps a finished task from being merged now, such as a remote that is not reached. It is tried again, and from the second
-// time on the task says why, and whoever asked for it is told: once for an attempt, and by an event once for a reason.
+// notMerged handles a problem that prevents merging a finished task now, such as an unreachable
+// remote. The merge is retried. From the second time on the task says why, and whoever requested it
+// is told: directly once per attempt, and with an event once per reason.
 func (r *Runner) notMerged(ctx context.Context, t work.Task, cause error) {
 	if r.trouble(ctx, t, cause) < 2 {
 		return
@@ -95,7 +96,7 @@ func (r *Runner) notMerged(ctx context.Context, t work.Task, cause error) {
 	}
 }
 
-// trouble has something be tried again, less and less often, and says how often it failed by now.
+// trouble schedules a retry, at increasing intervals, and returns how often it has failed.
 func (r *Runner) trouble(ctx context.Context, t work.Task, err error) (times int) {
 	if ctx.Err() != nil {
 		return 0
@@ -126,26 +127,27 @@ func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.
 	return work.NeedsApproval, askWords(t), nil
 }
 
-// askWords say of a result that waits what a person can do; the names of the tools follow for models.
+// askWords says what a person can do about a result that waits for
+// approval. The names of the tools follow, for models.
 func askWords(t work.Task) string {
 	return "the result waits for a yes: approve the task, or reopen it with what is not right." + work.InTerminal + "chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
 }
 
-// approved reports whether somebody said yes to the attempt's result.
+// approved reports whether somebody approved the attempt's result.
 func (r *Runner) approved(ctx context.Context, t work.Task) (bool, error) {
 	events, err := r.Tasks.Events(ctx, work.EventFilter{Task: t.ID, Limit: 50})
 	if err != nil {
 		return false, err
 	}
 	for _, e := range events {
-		if e.To == work.Verifying && e.Step != work.ConflictResolved { // the yes was said before the conflict
+		if e.To == work.Verifying && e.Step != work.ConflictResolved { // the approval came before the conflict
 			return e.Step == work.Approved, nil
 		}
 	}
 	return false, nil
 }
 
-// bring commits, asks and merges. An empty step says that there is nothing to move yet.
+// bring commits, asks and merges. An empty step means that there is nothing to move yet.
 func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work.Result) (work.Step, string, error) {
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
 	if errors.As(err, new(*gitrepo.Error)) {
@@ -162,7 +164,7 @@ func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work
 	if err != nil {
 		return "", "", err
 	}
-	if begun { // a process that was killed got as far as this
+	if begun { // a process that was killed got this far
 		state, err := repo.State(ctx, prepared(m))
 		if err != nil {
 			return "", "", err
@@ -176,7 +178,7 @@ func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work
 		return refusal(err)
 	}
 	if !last {
-		return work.VerifyPassed, "", nil // the last step of the plan brings everybody's work home
+		return work.VerifyPassed, "", nil // the last step of the plan merges everybody's work
 	}
 	if why, err := r.stopped(ctx, t); err != nil || why != "" {
 		return work.MergeFailed, why, err
@@ -200,7 +202,7 @@ func (r *Runner) bring(ctx context.Context, t work.Task, last bool, result *work
 	return r.merge(ctx, repo, known, t, head)
 }
 
-// refusal is what git's refusal makes of a task.
+// refusal returns the step for an error from git.
 func refusal(err error) (work.Step, string, error) {
 	var e *gitrepo.Error
 	if !errors.As(err, &e) {
@@ -208,7 +210,7 @@ func refusal(err error) (work.Step, string, error) {
 	}
 	switch {
 	case errors.Is(err, gitrepo.ErrUnreachable), errors.Is(err, gitrepo.ErrTimeout), errors.Is(err, gitrepo.ErrInUse):
-		return "", "", err // it may work in a while
+		return "", "", err // it may work later
 	case errors.Is(err, gitrepo.ErrConflict):
 		return work.MergeFailed, work.ConflictWords + " in " + strings.Join(e.Files, ", ") + ": " + e.Text, nil
 	case errors.Is(err, gitrepo.ErrDirty):
@@ -222,7 +224,7 @@ func refusal(err error) (work.Step, string, error) {
 	}
 }
 
-// commit commits what the worker left and looks at what it changed.
+// commit commits what the worker left and determines what it changed.
 func (r *Runner) commit(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree, result *work.Result) (head string, err error) {
 	tree, err := repo.Add(ctx, want.Path, want.Branch, known.Branch)
 	if err != nil {
@@ -246,7 +248,7 @@ func trailers(t work.Task) []gitrepo.Trailer {
 	return []gitrepo.Trailer{{Key: "Task-Id", Value: t.ID}, {Key: "Agent", Value: t.Agent}}
 }
 
-// askForYes makes a pull request where the repository has a place for them, or asks for a yes.
+// askForYes creates a pull request if the repository has a place for them, or asks for approval.
 func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, want *work.Worktree) (work.Step, string, error) {
 	ask := askWords(t)
 	if repo.Kind() != gitrepo.KindClone {
@@ -266,7 +268,7 @@ func (r *Runner) askForYes(ctx context.Context, repo *gitrepo.Repo, known work.R
 	body := fmt.Sprintf("Pull request for task `%s`.\n\n%s", owner.ID, oneParagraph(owner.Description))
 	pr, err := repo.CreatePR(ctx, gitrepo.NewPull{Head: want.Branch, Base: known.Branch, Title: owner.Title, Body: body})
 	if ctx.Err() != nil {
-		return "", "", ctx.Err() // the next process asks gh whether it was made
+		return "", "", ctx.Err() // the next process asks gh whether it was created
 	}
 	if err != nil {
 		return work.NeedsApproval, ask + " (no pull request: " + err.Error() + ")", nil
@@ -282,7 +284,7 @@ func prepared(m work.Merge) gitrepo.Prepared {
 	return gitrepo.Prepared{Target: m.Target, Base: m.Base, Head: m.Head, OID: m.OID}
 }
 
-// merge merges a branch into the repository's own, once: what it will do is written down before it is done.
+// merge merges a branch into the repository's own, only once: it records what it will do before it does it.
 func (r *Runner) merge(ctx context.Context, repo *gitrepo.Repo, known work.Repo, t work.Task, head string) (work.Step, string, error) {
 	owner, err := r.owner(ctx, t)
 	if err != nil {
@@ -307,7 +309,7 @@ func (r *Runner) merge(ctx context.Context, repo *gitrepo.Repo, known work.Repo,
 	return "", "", fmt.Errorf("the branch %s moves faster than it can be merged into", known.Branch)
 }
 
-// lookAtPull moves a task on when its pull request was merged or closed.
+// lookAtPull moves a task whose pull request was merged or closed.
 func (r *Runner) lookAtPull(ctx context.Context, t work.Task) (moved bool) {
 	number := pullNumber(t.PR)
 	if number == 0 {
@@ -351,11 +353,12 @@ func pullNumber(url string) (n int) {
 	if at < 0 {
 		return 0
 	}
-	_, _ = fmt.Sscanf(url[at:], "/pull/%d", &n) // anything else is no number
+	_, _ = fmt.Sscanf(url[at:], "/pull/%d", &n) // anything else has no number
 	return n
 }
 
-// clean removes the checkouts and branches of tasks that are completed or gone. Those of others stay: somebody may want to look.
+// clean removes the checkouts and branches of completed or deleted tasks.
+// Others stay, because somebody may want to look at them.
 func (r *Runner) clean(ctx context.Context) error {
 	list, err := r.Tasks.Worktrees(ctx, "")
 	if err != nil {
@@ -387,7 +390,7 @@ func (r *Runner) remove(ctx context.Context, w work.Worktree) {
 	}
 }
 
-// removeTree removes a checkout and its branch, and forgets them last: what could not be removed is tried again.
+// removeTree removes a checkout and its branch, and then their record, so that a failed removal is retried.
 func (r *Runner) removeTree(ctx context.Context, w work.Worktree) error {
 	repo, known, err := r.open(ctx, w.Project, w.Repo)
 	if errors.Is(err, errNoRepo) || errors.Is(err, gitrepo.ErrNotARepository) {
@@ -401,7 +404,7 @@ func (r *Runner) removeTree(ctx context.Context, w work.Worktree) error {
 	}
 	if w.Branch != known.Branch {
 		err := repo.DeleteBranch(ctx, w.Branch)
-		if errors.Is(err, gitrepo.ErrInUse) || errors.Is(err, gitrepo.ErrDenied) || errors.Is(err, gitrepo.ErrRejected) { // somebody looks at it, or the remote keeps it
+		if errors.Is(err, gitrepo.ErrInUse) || errors.Is(err, gitrepo.ErrDenied) || errors.Is(err, gitrepo.ErrRejected) { // somebody is using it, or the remote keeps it
 			r.Log.Info("the branch of a task stays: "+err.Error(), "component", "work", "event", "branch_stays", "task", w.Task)
 		} else if err != nil {
 			return err
@@ -410,7 +413,7 @@ func (r *Runner) removeTree(ctx context.Context, w work.Worktree) error {
 	return r.Tasks.RemoveWorktree(ctx, w.Task)
 }
 
-// Diff is what a task changed: what was merged, or what its checkout has now.
+// Diff returns what a task changed: what was merged, or the current state of its checkout.
 func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes, error) {
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
 	if err != nil {
@@ -439,8 +442,8 @@ func (r *Runner) Diff(ctx context.Context, t work.Task, limit int) (work.Changes
 	return shown(known.Branch, d, err)
 }
 
-// mergeOf is the merge that brought a task's work home: its own, that of the task that resolved its conflict, or that of the last step of
-// the plan that it gave or belongs to.
+// mergeOf returns the merge that contains a task's work: its own, that of the task that resolved
+// its conflict, or that of the last step of the plan that it produced or belongs to.
 func (r *Runner) mergeOf(ctx context.Context, t work.Task) (m work.Merge, merged bool, err error) {
 	if m, merged, err = r.Tasks.PreparedMerge(ctx, t.ID, t.Attempt); err != nil || merged {
 		return m, merged, err

@@ -14,7 +14,8 @@ import (
 	"chorus/internal/work"
 )
 
-// mayApprove refuses a yes to what a project's tasks gave: it is a person's to say, and of these the approvers' where there are some.
+// mayApprove refuses the approval of a result by anybody but a person
+// and, if the project has approvers, one of those.
 func (h *Handler) mayApprove(ctx context.Context, by operation.Caller, p work.Project) error {
 	if err := notWorker(by); err != nil {
 		return err
@@ -26,7 +27,7 @@ func (h *Handler) mayApprove(ctx context.Context, by operation.Caller, p work.Pr
 		strings.Join(h.approverNames(ctx, p), ", "), p.ID, p.ID)
 }
 
-// approverNames are the approvers of a project as people call them.
+// approverNames returns the approvers of a project, as people call them.
 func (h *Handler) approverNames(ctx context.Context, p work.Project) (out []string) {
 	name := h.names(ctx)
 	for _, a := range p.Approvers {
@@ -43,8 +44,9 @@ func (h *Handler) approverNames(ctx context.Context, p work.Project) (out []stri
 	return out
 }
 
-// Asking are the tasks that wait for a yes, of projects that the caller sees, as approvals: those that have waited longest first. after is
-// the cursor of the last one before; next is that of the last one of these where there are more.
+// Asking returns the tasks that wait for approval, of projects that the caller sees, as
+// approvals, oldest first. after is the cursor of the last one of the previous page; next
+// is the cursor for the next page, if there are more.
 func (h *Handler) Asking(ctx context.Context, by operation.Caller, after string, limit int) (list []operations.Approval, next string, err error) {
 	var waiting []work.Task
 	projects := map[string]work.Project{}
@@ -88,7 +90,7 @@ func (h *Handler) Asking(ctx context.Context, by operation.Caller, after string,
 	return list, "", nil
 }
 
-// askedAt is a place in the list of tasks that wait.
+// askedAt returns the cursor of a waiting task.
 func askedAt(t work.Task) string { return fmt.Sprintf("%d.%s", t.Moved.UnixMicro(), t.ID) }
 
 func parseAskedAt(cursor string) (time.Time, string, error) {
@@ -103,7 +105,8 @@ func parseAskedAt(cursor string) (time.Time, string, error) {
 	return time.UnixMicro(n), id, nil
 }
 
-// TaskApproval is what a task waits for, as an approval. One that waits for no yes is a conflict.
+// TaskApproval returns what a task waits for, as an approval. If it does
+// not wait for approval, the error is a conflict.
 func (h *Handler) TaskApproval(ctx context.Context, by operation.Caller, id string) (operations.Approval, error) {
 	t, p, err := h.task(ctx, by, id)
 	if err != nil {

@@ -12,20 +12,22 @@ import (
 	"chorus/internal/work"
 )
 
-// Channels are those of the chat platforms that this process is connected to. Errors are for people.
+// Channels are the channels of the chat platforms that this process is connected to. Errors are for people.
 type Channels interface {
-	// NamedChannels are the ids of the channels with a name where a caller speaks.
+	// NamedChannels returns the ids of the channels with a name in the caller's place.
 	NamedChannels(ctx context.Context, by operation.Caller, name string) ([]string, error)
-	// CheckChannel says why a caller may not have things posted in a channel. Of one that is not known here it says nothing.
+	// CheckChannel says why a caller may not have things posted in a
+	// channel. It accepts channels that are not known here.
 	CheckChannel(ctx context.Context, by operation.Caller, channel string) error
-	// MayManage says why a caller may not have channels made and archived, and gives the place where they would be made.
+	// MayManage says why a caller may not have channels created and archived,
+	// and returns the place where they would be created.
 	MayManage(ctx context.Context, by operation.Caller, channel string) (place string, err error)
-	// OpenThread opens a thread below a channel, or where the caller speaks, and gives its id.
+	// OpenThreadFor opens a thread below a channel, or where the caller speaks, and returns its id.
 	OpenThreadFor(ctx context.Context, by operation.Caller, channel, name string) (string, error)
 }
 
-// channelWanted reports whether a new project is to have a channel, and whether somebody said so: what is left out, or null, is left to the
-// configuration, and then holds on chat platforms.
+// channelWanted reports whether a new project should get a channel, and whether somebody asked for
+// that. If said is nil, the configuration decides, and its choice applies on chat platforms.
 func (h *Handler) channelWanted(by operation.Caller, said *bool) (wanted, asked bool) {
 	if said != nil {
 		return *said, true
@@ -34,7 +36,7 @@ func (h *Handler) channelWanted(by operation.Caller, said *bool) (wanted, asked 
 	return h.o.AutoChannels && (chat.OnPlatform(transport) || by.Session.OnPlatform()), false
 }
 
-// wantChannel writes down that a project is to have a channel, or that it is not.
+// wantChannel records whether a project should get a channel.
 func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id string, wanted, board bool) error {
 	if !wanted {
 		return h.o.Memos.Remember(ctx, work.MemoWantedChannel, id, nil)
@@ -54,7 +56,7 @@ func (h *Handler) wantChannel(ctx context.Context, by operation.Caller, id strin
 	return h.o.Memos.Remember(ctx, work.MemoWantedChannel, id, value)
 }
 
-// wantArchive writes down that the channel of a project is to be archived when the project is gone.
+// wantArchive records that a project's channel should be archived when the project is gone.
 func (h *Handler) wantArchive(ctx context.Context, by operation.Caller, p work.Project) error {
 	if h.o.Channels != nil {
 		if _, err := h.o.Channels.MayManage(ctx, by, p.Channel); err != nil {
@@ -64,7 +66,7 @@ func (h *Handler) wantArchive(ctx context.Context, by operation.Caller, p work.P
 	return h.o.Memos.Remember(ctx, work.MemoArchiveChannel, p.ID, []byte(p.Channel))
 }
 
-// SetControlInterface carries out the operation of that name.
+// SetControlInterface implements the operation of the same name.
 func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, in operations.ProjectChannelName) (operations.ProjectChannel, error) {
 	if _, err := h.project(ctx, by, in.ID); err != nil {
 		return operations.ProjectChannel{}, err
@@ -89,7 +91,7 @@ func (h *Handler) SetControlInterface(ctx context.Context, by operation.Caller, 
 	return operations.ProjectChannel{}, operation.Errorf(operation.Conflict, "%d channels are named '%.100s': %s. Use set_project_channel with the channel_id of the one you mean.", len(found), name, strings.Join(found, ", "))
 }
 
-// OpenNotesThread carries out the operation of that name.
+// OpenNotesThread implements the operation of the same name.
 func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in operations.NotesThreadStart) (operations.NotesThread, error) {
 	p, err := h.project(ctx, by, in.Project)
 	if err != nil {
@@ -98,7 +100,7 @@ func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in o
 	made := by.Principal.String() + "/" + in.Key
 	if in.Key != "" {
 		before, err := h.o.Memos.Recall(ctx, openedThread, made)
-		if err != nil || len(before) > 0 { // asked for again after a lost answer
+		if err != nil || len(before) > 0 { // repeated after a lost response
 			return operations.NotesThread{ID: string(before), Project: p.ID}, err
 		}
 	}
@@ -120,7 +122,7 @@ func (h *Handler) OpenNotesThread(ctx context.Context, by operation.Caller, in o
 	return operations.NotesThread{ID: id, Project: p.ID}, h.o.Projects.Record(ctx, work.Event{Type: "note.thread", Project: p.ID, By: by.Principal.String(), Text: id})
 }
 
-// NotesProject is the project whose notes a conversation takes; "": none.
+// NotesProject returns the project to whose notes a conversation belongs, or "".
 func (h *Handler) NotesProject(ctx context.Context, session chat.ThreadID) (string, error) {
 	if !session.OnPlatform() {
 		return "", nil

@@ -25,32 +25,33 @@ import (
 
 var _ operations.Workspaces = (*Handler)(nil)
 
-// What commands on files give at most.
+// The limits of commands on files.
 const (
 	maxFileText = 100_000 // bytes of a file
-	maxFileRead = 8 << 20 // bytes that are counted for it
+	maxFileRead = 8 << 20 // bytes read to count its lines
 	maxStdout   = 4000    // characters of a command's output, and of a search
-	maxStderr   = 2000    // characters of what a command writes as errors
+	maxStderr   = 2000    // characters of a command's error output
 )
 
 // Folder is a folder of a project in which files are read and commands run.
 type Folder struct {
-	Thread chat.ThreadID // as which its sandbox and its rules are found
+	Thread chat.ThreadID // determines its sandbox and its rules
 	Agent  string
 	Dir    string // the whole repository
-	Path   string // within it, with slashes; ".": all of it
+	Path   string // within the repository, with slashes; "." for all of it
 }
 
-// Used is what a tool gave.
+// Used is the result of a tool.
 type Used struct {
 	Text   string
 	Exit   int
 	Failed bool
-	// Stdout and Stderr are what a command wrote.
+	// Stdout and Stderr are the output of a command.
 	Stdout, Stderr string
 }
 
-// Tools uses the tools of agents in a folder: under the rules, in the sandbox, and written down like a call of theirs.
+// Tools uses agents' tools in a folder: subject to the rules, in the
+// sandbox, and recorded like an agent's call.
 type Tools interface {
 	// MayRead says why a caller may not read a file.
 	MayRead(ctx context.Context, by operation.Caller, at Folder) error
@@ -71,8 +72,8 @@ func inGit(path string) bool {
 	return false
 }
 
-// folder finds the repository that a path lies in. Nothing outside of repositories that the caller sees is there, and neither are
-// git's own files, whose settings can hold passwords.
+// folder finds the repository that contains a path. Anything outside of the repositories that the
+// caller sees counts as missing, and so do git's own files, whose settings may contain passwords.
 func (h *Handler) folder(ctx context.Context, by operation.Caller, in operations.GitPlace, path string) (Folder, work.Project, error) {
 	if strings.ContainsRune(path, 0) {
 		return Folder{}, work.Project{}, errOutside
@@ -84,7 +85,8 @@ func (h *Handler) folder(ctx context.Context, by operation.Caller, in operations
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
 	first, rest, _ := strings.Cut(path, "/")
 	if in.Project == "" && in.Repo == "" {
-		// PROJECT/README.md says which project is meant; it counts more than the active one only if there is such a project.
+		// PROJECT/README.md names its project. This takes precedence over the
+		// active project only if such a project exists.
 		if named, known, errNamed := h.place(ctx, by, first, ""); errNamed == nil && fs.ValidPath(first) && first != "." {
 			p, repos, err, path = named, known, nil, cmp.Or(rest, ".")
 			first, rest, _ = strings.Cut(path, "/")
@@ -103,7 +105,7 @@ func (h *Handler) folder(ctx context.Context, by operation.Caller, in operations
 	return h.inRepo(ctx, p, repo, path)
 }
 
-// absolute finds the repository that has a path of the server.
+// absolute finds the repository that contains an absolute path on the server.
 func (h *Handler) absolute(ctx context.Context, by operation.Caller, in operations.GitPlace, path string) (Folder, work.Project, error) {
 	visible, err := h.visible(ctx, by, in.Project)
 	if err != nil {
@@ -143,7 +145,7 @@ func (h *Handler) inRepo(ctx context.Context, p work.Project, r work.Repo, path 
 	return Folder{Thread: thread, Agent: h.o.Agent, Dir: tree.Path(), Path: path}, p, err
 }
 
-// ReadFile carries out the operation of that name. A link that leads out of the repository is not followed.
+// ReadFile implements the operation of the same name. It does not follow links that lead out of the repository.
 func (h *Handler) ReadFile(ctx context.Context, by operation.Caller, in operations.FileQuery) (operations.FileText, error) {
 	at, _, err := h.folder(ctx, by, in.GitPlace, in.Path)
 	if err != nil {
@@ -181,10 +183,10 @@ func fileError(err error, path string) error {
 	case errors.Is(err, fs.ErrPermission):
 		return operation.Errorf(operation.Forbidden, "Access denied: the server may not read %.200s", path)
 	}
-	return errOutside // os.Root refuses what leads out of it
+	return errOutside // os.Root refuses paths that lead out of it
 }
 
-// readLines reads a text, says how many lines it has, and keeps the first.
+// readLines reads a text, counts its lines, and keeps the first ones.
 func readLines(from io.Reader, most int) (out operations.FileText, err error) {
 	data, err := io.ReadAll(from)
 	if err != nil {
@@ -215,7 +217,7 @@ func readLines(from io.Reader, most int) (out operations.FileText, err error) {
 	return out, nil
 }
 
-// SearchFiles carries out the operation of that name.
+// SearchFiles implements the operation of the same name.
 func (h *Handler) SearchFiles(ctx context.Context, by operation.Caller, in operations.FileSearch) (operations.FilesFound, error) {
 	at, _, err := h.folder(ctx, by, in.GitPlace, cmp.Or(in.Path, "."))
 	if err != nil {
@@ -259,7 +261,7 @@ func cut(text string, most int) (string, bool) {
 	return kept, true
 }
 
-// RunCommand carries out the operation of that name.
+// RunCommand implements the operation of the same name.
 func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operations.ShellCommand) (operations.CommandResult, error) {
 	place, path := in.GitPlace, in.Dir
 	if p, err := h.project(ctx, by, in.Dir); err == nil && place.Project == "" {
@@ -288,7 +290,7 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 	if used.Failed && strings.Contains(used.Text, "[timed out after") {
 		return out, operation.Errorf(operation.Conflict, "Command timed out after %ds", limit)
 	}
-	if used.Failed { // it did not end by itself, or did not begin
+	if used.Failed { // it did not end by itself, or did not start
 		out.Code, used.Stderr = -1, used.Text
 	} else {
 		out.Code = used.Exit
@@ -300,7 +302,7 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 	return out, h.happened(ctx, by, p.ID, "project.command", in.Command)
 }
 
-// isFolder says why no command can run in a folder; links that lead out of the repository are not followed.
+// isFolder says why a command cannot run in a folder. Links that lead out of the repository are not followed.
 func isFolder(at Folder) error {
 	root, err := os.OpenRoot(at.Dir)
 	if err != nil {

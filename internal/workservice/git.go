@@ -23,7 +23,7 @@ const (
 
 var _ operations.Git = (*Handler)(nil)
 
-// place finds the repositories that are meant: the one that is named, or all of the project.
+// place finds the repositories that are meant: the named one, or all of the project.
 func (h *Handler) place(ctx context.Context, by operation.Caller, project, repo string) (work.Project, []work.Repo, error) {
 	if project == "" && repo != "" {
 		p, err := h.projectOf(ctx, by, repo)
@@ -57,7 +57,8 @@ func noRepo(id, project string) error {
 	return operation.Errorf(operation.NotFound, "Repo '%.64s' not found in project %s; `list_repos` shows those there are", id, project)
 }
 
-// projectOf is the project of a repository that was named alone: the active one, or the only one that has it.
+// projectOf returns the project of a repository that was named alone:
+// the active project, or the only one that has it.
 func (h *Handler) projectOf(ctx context.Context, by operation.Caller, repo string) (work.Project, error) {
 	visible, err := h.visible(ctx, by, "")
 	if err != nil {
@@ -87,8 +88,9 @@ func (h *Handler) projectOf(ctx context.Context, by operation.Caller, repo strin
 	return h.project(ctx, by, having[0])
 }
 
-// checkout opens the one repository that a command changes. A linked one is somebody's own checkout, with work of theirs that is not
-// finished: only who the project belongs to switches it or commits there.
+// checkout opens the single repository that a command changes. A linked one is a person's own
+// checkout with their unfinished work: only the project's owner may switch branches or commit
+// there.
 func (h *Handler) checkout(ctx context.Context, by operation.Caller, in operations.GitPlace, touches bool) (*gitrepo.Tree, work.Project, work.Repo, error) {
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
 	if err != nil {
@@ -101,7 +103,7 @@ func (h *Handler) checkout(ctx context.Context, by operation.Caller, in operatio
 	return tree, p, repo, gitError(err)
 }
 
-// gitError says what git refuses, for people.
+// gitError explains for people what git refuses.
 func gitError(err error) error {
 	var ours *gitrepo.Error
 	if !errors.As(err, &ours) {
@@ -123,7 +125,7 @@ func gitError(err error) error {
 	return operation.Errorf(kind, "%s", text)
 }
 
-// disturbs warns where agents work on the project meanwhile.
+// disturbs returns a warning if agents are working on the project.
 func (h *Handler) disturbs(ctx context.Context, project string) (string, error) {
 	counts, err := h.o.Tasks.Count(ctx, project)
 	n := counts[work.InProgress] + counts[work.Assigned]
@@ -133,7 +135,7 @@ func (h *Handler) disturbs(ctx context.Context, project string) (string, error) 
 	return fmt.Sprintf("⚠️ %d task(s) currently IN_PROGRESS for this project — this operation may disrupt running agent(s).", n), nil
 }
 
-// GitStatus carries out the operation of that name. What is wrong with one repository does not hide the others.
+// GitStatus implements the operation of the same name. A problem with one repository does not hide the others.
 func (h *Handler) GitStatus(ctx context.Context, by operation.Caller, in operations.GitStatusQuery) (operations.GitStatuses, error) {
 	out := operations.GitStatuses{Repos: []operations.GitStatus{}}
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
@@ -160,7 +162,7 @@ func (h *Handler) GitStatus(ctx context.Context, by operation.Caller, in operati
 	return out, ctx.Err()
 }
 
-// fetch asks the remote of a clone what is new there, and says how that went. What is known here is shown in any case.
+// fetch asks the remote of a clone for news, and says how that went. What is known here is shown in any case.
 func (h *Handler) fetch(ctx context.Context, r work.Repo) string {
 	switch r.Kind {
 	case work.Link:
@@ -193,7 +195,7 @@ func showStatus(ctx context.Context, tree *gitrepo.Tree, one *operations.GitStat
 	return nil
 }
 
-// GitLog carries out the operation of that name.
+// GitLog implements the operation of the same name.
 func (h *Handler) GitLog(ctx context.Context, by operation.Caller, in operations.GitLogQuery) (operations.GitLogs, error) {
 	out := operations.GitLogs{Repos: []operations.GitLog{}}
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
@@ -240,7 +242,7 @@ func (h *Handler) logOf(ctx context.Context, project, repo, branch string, count
 	return out, err
 }
 
-// GitDiff carries out the operation of that name.
+// GitDiff implements the operation of the same name.
 func (h *Handler) GitDiff(ctx context.Context, by operation.Caller, in operations.GitDiffQuery) (operations.GitDiffs, error) {
 	out := operations.GitDiffs{Repos: []operations.GitDiff{}}
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
@@ -273,7 +275,7 @@ func (h *Handler) diffOf(ctx context.Context, project, repo, base string) (gitre
 	return tree.Diff(ctx, base, maxRepoDiff)
 }
 
-// fileNames are the names of changed files, not endlessly many, and how many there are.
+// fileNames returns the names of changed files, up to a limit, and how many there are.
 func fileNames(files []gitrepo.File) (names []string, all int) {
 	names = []string{}
 	for _, f := range files[:min(len(files), maxChangedFiles)] {
@@ -282,7 +284,7 @@ func fileNames(files []gitrepo.File) (names []string, all int) {
 	return names, len(files)
 }
 
-// GitChangedFiles carries out the operation of that name.
+// GitChangedFiles implements the operation of the same name.
 func (h *Handler) GitChangedFiles(ctx context.Context, by operation.Caller, in operations.GitDiffQuery) (operations.GitChanged, error) {
 	tree, p, repo, err := h.checkout(ctx, by, operations.GitPlace{Project: in.Project, Repo: in.Repo}, false)
 	if err != nil {
@@ -294,13 +296,13 @@ func (h *Handler) GitChangedFiles(ctx context.Context, by operation.Caller, in o
 	return out, gitError(err)
 }
 
-// author is who commits for a caller.
+// author returns the git author for a caller.
 func author(by operation.Caller) gitrepo.Person {
 	who := by.Principal.Person()
 	return gitrepo.Person{Name: cmp.Or(who.Name, who.ID)}
 }
 
-// GitCommit carries out the operation of that name.
+// GitCommit implements the operation of the same name.
 func (h *Handler) GitCommit(ctx context.Context, by operation.Caller, in operations.GitMessage) (operations.GitCommitted, error) {
 	tree, p, repo, err := h.checkout(ctx, by, in.GitPlace, true)
 	if err != nil {
@@ -327,17 +329,17 @@ func (h *Handler) GitCommit(ctx context.Context, by operation.Caller, in operati
 	return out, h.happened(ctx, by, p.ID, "git.committed", repo.ID+" "+s.Branch+": "+in.Message)
 }
 
-// happened writes down what a command did in a repository.
+// happened records what a command did in a repository.
 func (h *Handler) happened(ctx context.Context, by operation.Caller, project, what, words string) error {
 	return h.o.Projects.Record(ctx, work.Event{Type: what, Project: project, By: by.Principal.String(), Text: text.Clip(words, 500)})
 }
 
-// GitPush carries out the operation of that name.
+// GitPush implements the operation of the same name.
 func (h *Handler) GitPush(ctx context.Context, by operation.Caller, in operations.GitBranchChoice) (operations.GitBranch, error) {
 	return h.push(ctx, by, in.GitPlace, in.Branch)
 }
 
-// PushBranch carries out the operation of that name.
+// PushBranch implements the operation of the same name.
 func (h *Handler) PushBranch(ctx context.Context, by operation.Caller, in operations.GitPushed) (operations.GitBranch, error) {
 	return h.push(ctx, by, in.GitPlace, in.Branch)
 }
@@ -354,7 +356,7 @@ func (h *Handler) push(ctx context.Context, by operation.Caller, at operations.G
 	return out, h.happened(ctx, by, p.ID, "git.pushed", repo.ID+" "+out.Branch)
 }
 
-// GitCreateBranch carries out the operation of that name.
+// GitCreateBranch implements the operation of the same name.
 func (h *Handler) GitCreateBranch(ctx context.Context, by operation.Caller, in operations.GitBranchName) (operations.GitBranch, error) {
 	return h.switched(ctx, by, in, func(tree *gitrepo.Tree, repo work.Repo, out *operations.GitBranch) error {
 		if err := mayStandOn(repo, in.Branch); err != nil {
@@ -368,7 +370,7 @@ func (h *Handler) GitCreateBranch(ctx context.Context, by operation.Caller, in o
 	})
 }
 
-// GitCheckout carries out the operation of that name.
+// GitCheckout implements the operation of the same name.
 func (h *Handler) GitCheckout(ctx context.Context, by operation.Caller, in operations.GitBranchName) (operations.GitBranch, error) {
 	return h.switched(ctx, by, in, func(tree *gitrepo.Tree, repo work.Repo, out *operations.GitBranch) error {
 		if err := mayStandOn(repo, in.Branch); err != nil {
@@ -383,8 +385,8 @@ func (h *Handler) GitCheckout(ctx context.Context, by operation.Caller, in opera
 	})
 }
 
-// mayStandOn keeps the default branch of a clone or a new repository from being checked out: merges move it, and would leave the files
-// behind, so that the next commit undid them.
+// mayStandOn prevents checking out the default branch of a clone or a new repository. Merges move
+// that branch without updating the files, so the next commit would undo them.
 func mayStandOn(repo work.Repo, branch string) error {
 	if repo.Kind != work.Link && branch == repo.Branch {
 		return operation.Errorf(operation.Conflict, "%s of %s is moved by merges alone and is not checked out; the branch workspace follows it, and `git_merge` merges into it", branch, repo.ID)
@@ -414,10 +416,10 @@ func (h *Handler) switched(ctx context.Context, by operation.Caller, in operatio
 	return out, h.happened(ctx, by, p.ID, "git."+out.Status, repo.ID+" "+in.Branch)
 }
 
-// mergeTries is how often a merge is worked out anew because somebody else was quicker.
+// mergeTries is how often a merge is recomputed because somebody else was faster.
 const mergeTries = 3
 
-// GitMerge carries out the operation of that name.
+// GitMerge implements the operation of the same name.
 func (h *Handler) GitMerge(ctx context.Context, by operation.Caller, in operations.GitMergeRequest) (operations.GitMerged, error) {
 	p, repos, err := h.place(ctx, by, in.Project, in.Repo)
 	if err != nil {
@@ -459,7 +461,7 @@ func (h *Handler) GitMerge(ctx context.Context, by operation.Caller, in operatio
 	return out, h.happened(ctx, by, p.ID, "git.merged", known.ID+" "+in.Branch+" into "+out.Target)
 }
 
-// GitCreatePR carries out the operation of that name.
+// GitCreatePR implements the operation of the same name.
 func (h *Handler) GitCreatePR(ctx context.Context, by operation.Caller, in operations.NewPullRequest) (operations.PullRequest, error) {
 	tree, p, repo, err := h.checkout(ctx, by, in.GitPlace, false)
 	if err != nil {

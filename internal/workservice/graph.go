@@ -10,10 +10,10 @@ import (
 	"chorus/internal/work"
 )
 
-// maxGraph is how many tasks a drawing has unless more are asked for: they can just be read.
+// maxGraph is the default maximum of tasks in a drawing; more would be hard to read.
 const maxGraph = 200
 
-// GetTaskGraph carries out the operation of that name.
+// GetTaskGraph implements the operation of the same name.
 func (h *Handler) GetTaskGraph(ctx context.Context, by operation.Caller, in operations.TaskGraphQuery) (operations.TaskGraph, error) {
 	out := operations.TaskGraph{Tasks: []operations.TaskBrief{}, Needs: []operations.TaskWaits{}}
 	p, err := h.project(ctx, by, in.ID)
@@ -43,8 +43,8 @@ func (h *Handler) GetTaskGraph(ctx context.Context, by operation.Caller, in oper
 	return out, h.connect(ctx, &out, edges, there)
 }
 
-// connect adds the edges between the tasks of a graph, and counts what they need besides: that is completed, or the task would not be
-// shown before it.
+// connect adds the edges between the tasks of a graph, and counts their other dependencies.
+// Those are completed; otherwise they would be shown before the task.
 func (h *Handler) connect(ctx context.Context, out *operations.TaskGraph, edges []work.Edge, there map[string]bool) error {
 	done := map[string]bool{}
 	for _, e := range edges {
@@ -73,8 +73,8 @@ func (h *Handler) connect(ctx context.Context, out *operations.TaskGraph, edges 
 	return nil
 }
 
-// drawable are the tasks of a project that a drawing has: those that are open, then blocked and failed ones, and the completed ones if all of
-// them fit too.
+// drawable returns the tasks of a project to draw: first open ones, then blocked
+// and failed ones, and the completed ones if all of them fit.
 func (h *Handler) drawable(ctx context.Context, project string, open bool, limit int) (tasks []work.Task, hidden int, err error) {
 	counts, err := h.o.Tasks.Count(ctx, project)
 	if err != nil {
@@ -108,7 +108,7 @@ func (h *Handler) drawable(ctx context.Context, project string, open bool, limit
 	return tasks, max(0, total-len(tasks)), nil
 }
 
-// neighbours are a task, what it needs and what needs it, whether at once or through others; the nearest first.
+// neighbours returns a task, what it needs and what needs it, directly or indirectly, nearest first.
 func (h *Handler) neighbours(ctx context.Context, by operation.Caller, project string, in operations.TaskGraphQuery, edges []work.Edge, limit int) (tasks []work.Task, hidden int, err error) {
 	root, of, err := h.task(ctx, by, in.Around)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/work"
 )
 
-// moved says what a step made of a task and of those that wait for it.
+// moved describes the effect of a step on a task and on those that wait for it.
 func (h *Handler) moved(ctx context.Context, before, after work.Task) (operations.TaskMove, error) {
 	h.changed()
 	out := operations.TaskMove{ID: after.ID, Title: after.Title, Status: string(after.State), PreviousStatus: string(before.State)}
@@ -23,7 +23,7 @@ func (h *Handler) moved(ctx context.Context, before, after work.Task) (operation
 	return out, nil
 }
 
-// step lets a task take a step for somebody, and says what came of it.
+// step makes a task take a step on behalf of somebody, and returns the result.
 func (h *Handler) step(ctx context.Context, by operation.Caller, id string, may func(t work.Task) error, step work.Step, with func(*work.Task)) (operations.TaskMove, error) {
 	before, _, err := h.task(ctx, by, id)
 	if err != nil {
@@ -48,7 +48,7 @@ func (h *Handler) step(ctx context.Context, by operation.Caller, id string, may 
 	return h.moved(ctx, before, after)
 }
 
-// StopTask carries out the operation of that name: the words that stop the run move the task.
+// StopTask implements the operation of the same name. The words that stop the run move the task.
 func (h *Handler) StopTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -67,7 +67,7 @@ func (h *Handler) StopTask(ctx context.Context, by operation.Caller, in operatio
 	return h.moved(ctx, t, after)
 }
 
-// RestartTask carries out the operation of that name.
+// RestartTask implements the operation of the same name.
 func (h *Handler) RestartTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -80,12 +80,12 @@ func (h *Handler) RestartTask(ctx context.Context, by operation.Caller, in opera
 		if err != nil {
 			return operations.TaskMove{}, explained(err)
 		}
-		return h.moved(ctx, t, resumed) // the steps of its plan go on
+		return h.moved(ctx, t, resumed) // the steps of its plan continue
 	}
 	return h.step(ctx, by, in.ID, idle, work.AdminRestart, fresh)
 }
 
-// idle refuses what a worker holds.
+// idle refuses a task that has a worker.
 func idle(t work.Task) error {
 	if t.State == work.InProgress || t.State == work.Assigned || t.Run != "" {
 		return operation.Errorf(operation.Conflict, "Task is currently in progress. Stop it first.")
@@ -93,10 +93,10 @@ func idle(t work.Task) error {
 	return nil
 }
 
-// fresh gives a task all its tries.
+// fresh gives a task all its tries again.
 func fresh(t *work.Task) { t.Retries, t.NotBefore, t.Why = 0, time.Time{}, "" }
 
-// ReopenTask carries out the operation of that name.
+// ReopenTask implements the operation of the same name.
 func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operations.TaskFeedback) (operations.TaskMove, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -117,7 +117,7 @@ func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operat
 	})
 }
 
-// ResolveConflict carries out the operation of that name.
+// ResolveConflict implements the operation of the same name.
 func (h *Handler) ResolveConflict(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.Task, error) {
 	t, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -136,7 +136,7 @@ func (h *Handler) ResolveConflict(ctx context.Context, by operation.Caller, in o
 	return h.whole(ctx, made, p)
 }
 
-// DeleteTask carries out the operation of that name.
+// DeleteTask implements the operation of the same name.
 func (h *Handler) DeleteTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	if _, _, err := h.task(ctx, by, in.ID); err != nil {
 		return operations.TaskMove{}, err
@@ -157,8 +157,8 @@ func (h *Handler) DeleteTask(ctx context.Context, by operation.Caller, in operat
 	return operations.TaskMove{ID: gone.ID, Title: gone.Title, PreviousStatus: string(gone.State)}, nil
 }
 
-// ApproveTask carries out the operation of that name: the yes orders the merge, and COMPLETED comes with it.
-// Where a plan waits, the plan is meant.
+// ApproveTask implements the operation of the same name. The approval requests the merge, and the
+// task becomes COMPLETED with it. If a plan waits for approval, it approves the plan.
 func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	t, p, err := h.task(ctx, by, in.ID)
 	if err == nil {
@@ -179,7 +179,7 @@ func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in opera
 	}, work.Approved, func(t *work.Task) { t.Why = "" })
 }
 
-// SkipTask carries out the operation of that name.
+// SkipTask implements the operation of the same name.
 func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err == nil {
@@ -210,7 +210,7 @@ func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operatio
 	return out, nil
 }
 
-// SetTaskStatus carries out the operation of that name.
+// SetTaskStatus implements the operation of the same name.
 func (h *Handler) SetTaskStatus(ctx context.Context, by operation.Caller, in operations.TaskStatusChange) (operations.TaskMove, error) {
 	before, p, err := h.task(ctx, by, in.ID)
 	if err != nil {

@@ -22,13 +22,13 @@ import (
 	"chorus/internal/work"
 )
 
-// maxNote is the largest note.
+// maxNote is the maximum size of a note.
 const maxNote = 1 << 20
 
-// kept is how long a repeated request to append is known.
+// kept is how long repeated append requests are recognised.
 const kept = 24 * time.Hour
 
-// notes opens the folder of a project's notes: nothing outside of it can be reached through a link.
+// notes opens the folder of a project's notes. No link leads out of it.
 func (h *Handler) notes(ctx context.Context, by operation.Caller, project string) (*os.Root, work.Project, error) {
 	p, err := h.project(ctx, by, project)
 	if err != nil {
@@ -42,7 +42,7 @@ func (h *Handler) notes(ctx context.Context, by operation.Caller, project string
 	return root, p, err
 }
 
-// ListNotes carries out the operation of that name.
+// ListNotes implements the operation of the same name.
 func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operations.NoteQuery) (operation.List[operations.Note], error) {
 	out := operation.List[operations.Note]{Items: []operations.Note{}}
 	if in.Cursor != "" && !strings.HasSuffix(in.Cursor, ".md") {
@@ -59,7 +59,7 @@ func (h *Handler) ListNotes(ctx context.Context, by operation.Caller, in operati
 	return operation.PageByKey(out.Items, func(n operations.Note) string { return n.Name }, in.Cursor, in.Most()), nil
 }
 
-// listed are the pages of Markdown in a folder, by name.
+// listed returns the Markdown pages in a folder, by name.
 func (h *Handler) listed(root *os.Root, dir, project, place string) ([]operations.Note, error) {
 	out := []operations.Note{}
 	entries, err := fs.ReadDir(root.FS(), dir)
@@ -83,7 +83,7 @@ func (h *Handler) listed(root *os.Root, dir, project, place string) ([]operation
 	return out, nil
 }
 
-// headOf is the beginning of a file, in which its heading is looked for; "" when it cannot be read.
+// headOf returns the beginning of a file, which is searched for its heading, or "" if it cannot be read.
 func headOf(root *os.Root, name string) string {
 	file, _, err := plainfile.OpenIn(root, name)
 	if err != nil {
@@ -94,7 +94,7 @@ func headOf(root *os.Root, name string) string {
 	return string(head)
 }
 
-// titleOf is a note's heading, or its file's name in words.
+// titleOf returns a note's heading, or its file name in words.
 func titleOf(name, text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	if title, ok := strings.CutPrefix(strings.TrimSpace(first), "# "); ok {
@@ -108,7 +108,7 @@ func titleOf(name, text string) string {
 	return strings.Join(words, " ")
 }
 
-// find is the file of a note by its title, its slug or its file's name.
+// find finds the file of a note by its title, its slug or its file name.
 func (h *Handler) find(root *os.Root, title, project string) (string, []byte, error) {
 	names := []string{}
 	if n, err := work.NoteFile(title); err == nil {
@@ -129,7 +129,7 @@ func (h *Handler) find(root *os.Root, title, project string) (string, []byte, er
 	return "", nil, operation.Errorf(operation.NotFound, "Note '%.80s' not found in project %s; `list_notes` shows those there are", title, project)
 }
 
-// ReadNote carries out the operation of that name.
+// ReadNote implements the operation of the same name.
 func (h *Handler) ReadNote(ctx context.Context, by operation.Caller, in operations.NoteRef) (operations.Note, error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *Handler) showNote(project, name, text, status string) operations.Note {
 	return n
 }
 
-// WriteNote carries out the operation of that name.
+// WriteNote implements the operation of the same name.
 func (h *Handler) WriteNote(ctx context.Context, by operation.Caller, in operations.NoteText) (operations.Note, error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
@@ -172,7 +172,7 @@ func (h *Handler) WriteNote(ctx context.Context, by operation.Caller, in operati
 	return h.showNote(p.ID, name, in.Content, status), nil
 }
 
-// AppendNote carries out the operation of that name.
+// AppendNote implements the operation of the same name.
 func (h *Handler) AppendNote(ctx context.Context, by operation.Caller, in operations.NoteAddition) (operations.Note, error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
@@ -207,7 +207,7 @@ func (h *Handler) AppendNote(ctx context.Context, by operation.Caller, in operat
 	return h.showNote(p.ID, name, whole, status), nil
 }
 
-// save replaces a note's file whole, so that nobody ever reads half of it.
+// save replaces a note's file atomically, so that nobody ever reads half of it.
 func (h *Handler) save(ctx context.Context, root *os.Root, by operation.Caller, project, name, text, status string) error {
 	if len(text) > maxNote {
 		return operation.InvalidField("content", "the note would have %d bytes, the most is %d: begin another one", len(text), maxNote)
@@ -222,7 +222,7 @@ func (h *Handler) save(ctx context.Context, root *os.Root, by operation.Caller, 
 	return h.o.Projects.Record(ctx, work.Event{Type: "note." + status, Project: project, By: by.Principal.String(), Text: name})
 }
 
-// DeleteNote carries out the operation of that name.
+// DeleteNote implements the operation of the same name.
 func (h *Handler) DeleteNote(ctx context.Context, by operation.Caller, in operations.NoteRef) (operations.Note, error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
@@ -240,7 +240,7 @@ func (h *Handler) DeleteNote(ctx context.Context, by operation.Caller, in operat
 	return out, h.o.Projects.Record(ctx, work.Event{Type: "note.deleted", Project: p.ID, By: by.Principal.String(), Text: name})
 }
 
-// PromoteNote carries out the operation of that name.
+// PromoteNote implements the operation of the same name.
 func (h *Handler) PromoteNote(ctx context.Context, by operation.Caller, in operations.NotePromotion) (operations.Task, error) {
 	note, err := h.ReadNote(ctx, by, operations.NoteRef{Title: in.Title, Project: in.Project})
 	if err != nil {
@@ -249,10 +249,10 @@ func (h *Handler) PromoteNote(ctx context.Context, by operation.Caller, in opera
 	return h.CreateTask(ctx, by, operations.NewTask{Title: text.Clip(note.Title, 199), Description: note.Content, Project: note.Project, Priority: in.Priority, Approval: in.Approval, Key: in.Key})
 }
 
-// maxCompared is how many specifications and how many notes are listed beside each other.
+// maxCompared is how many specifications and how many notes are listed side by side.
 const maxCompared = 200
 
-// CompareSpecsNotes carries out the operation of that name.
+// CompareSpecsNotes implements the operation of the same name.
 func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in operations.SpecsQuery) (out operations.SpecsNotes, err error) {
 	root, p, err := h.notes(ctx, by, in.Project)
 	if err != nil {
@@ -277,7 +277,7 @@ func (h *Handler) CompareSpecsNotes(ctx context.Context, by operation.Caller, in
 	}
 	for _, r := range repos {
 		if r.Kind != work.Link {
-			continue // a bare repository has no files to look at
+			continue // a bare repository has no files to read
 		}
 		files, err := os.OpenRoot(r.Path)
 		if err != nil {

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/work"
 )
 
-// Plans keeps the plans that tasks give.
+// Plans stores the plans that tasks produce.
 type Plans interface {
 	PlanOf(ctx context.Context, task string) (work.Proposal, error)
 	ApprovePlan(ctx context.Context, id, by string) (parent work.Task, steps []work.Task, err error)
@@ -26,10 +26,10 @@ type Plans interface {
 
 var _ operations.Plans = (*Handler)(nil)
 
-// maxSteps is how many steps of a plan are looked at: more than one can have, and as many again from plans before it.
+// maxSteps is how many steps of a plan are read: more than a plan can have, including earlier plans.
 const maxSteps = 1000
 
-// GetTaskPlan carries out the operation of that name.
+// GetTaskPlan implements the operation of the same name.
 func (h *Handler) GetTaskPlan(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskPlan, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -67,7 +67,7 @@ func notWaiting(t work.Task) error {
 	return operation.Errorf(operation.Conflict, "Task has no plan that waits for approval (status: %s)", t.State)
 }
 
-// notWorker refuses a yes that a worker of the queue would say to itself or to another one: it is a person's to say.
+// notWorker refuses approvals by workers of the queue, for themselves or each other. Only people may approve.
 func notWorker(by operation.Caller) error {
 	if by.Session.Transport() == chat.WorkTransport || by.Principal.Kind == chat.TaskWorker {
 		return operation.Errorf(operation.Forbidden, "workers of tasks cannot say yes to what tasks gave; a person does")
@@ -75,7 +75,7 @@ func notWorker(by operation.Caller) error {
 	return nil
 }
 
-// ApprovePlan carries out the operation of that name.
+// ApprovePlan implements the operation of the same name.
 func (h *Handler) ApprovePlan(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskPlan, error) {
 	t, p, err := h.task(ctx, by, in.ID)
 	if err == nil {
@@ -101,18 +101,18 @@ func (h *Handler) ApprovePlan(ctx context.Context, by operation.Caller, in opera
 	return h.plan(ctx, t)
 }
 
-// RejectPlan carries out the operation of that name.
+// RejectPlan implements the operation of the same name.
 func (h *Handler) RejectPlan(ctx context.Context, by operation.Caller, in operations.TaskFeedback) (operations.TaskMove, error) {
 	return h.decided(ctx, by, in.ID, func(id string) (work.Task, error) {
 		return h.o.Plans.RejectPlan(ctx, id, by.Principal.String(), in.Feedback)
 	})
 }
 
-// DeletePlan carries out the operation of that name.
+// DeletePlan implements the operation of the same name.
 func (h *Handler) DeletePlan(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	_, p, err := h.task(ctx, by, in.ID)
 	if err == nil {
-		err = h.mayApprove(ctx, by, p) // what waits for a yes to the plan goes on without one
+		err = h.mayApprove(ctx, by, p) // what waits for approval of the plan continues without it
 	}
 	if err != nil {
 		return operations.TaskMove{}, err
@@ -135,7 +135,7 @@ func (h *Handler) decided(ctx context.Context, by operation.Caller, id string, d
 	return h.moved(ctx, before, after)
 }
 
-// unfinished refuses what would leave the steps of a task's plan to nobody.
+// unfinished refuses actions that would leave the steps of a task's plan without a parent.
 func (h *Handler) unfinished(ctx context.Context, t work.Task, instead string) error {
 	steps, err := h.steps(ctx, t)
 	if err != nil {
@@ -157,7 +157,8 @@ func (h *Handler) unfinished(ctx context.Context, t work.Task, instead string) e
 	return operation.Errorf(operation.Conflict, "%d step(s) of the plan of task %s are not completed (%s): %s", len(open), t.ID, names, instead)
 }
 
-// stopSteps stops the steps of a plan that a worker holds or will come back to. The task itself is stopped before, so that no other begins.
+// stopSteps stops the steps of a plan that have a worker or will get one again. The task
+// itself must be stopped first, so that no further step begins.
 func (h *Handler) stopSteps(ctx context.Context, by operation.Caller, parent work.Task) error {
 	steps, err := h.steps(ctx, parent)
 	if err != nil {
@@ -180,7 +181,7 @@ func (h *Handler) stop(ctx context.Context, by operation.Caller, t work.Task) (w
 	}
 	return h.o.Tasks.Change(ctx, t.ID, func(t *work.Task, now time.Time) ([]work.Event, error) {
 		if t.State == work.Blocked {
-			return nil, nil // with the words that stopped its run
+			return nil, nil // already done by the words that stopped its run
 		}
 		e, err := t.Take(work.AdminStop, by.Principal.String(), now)
 		t.Why = "stopped by " + by.Principal.String()
@@ -191,7 +192,7 @@ func (h *Handler) stop(ctx context.Context, by operation.Caller, t work.Task) (w
 // maxChains is how many chains are named, and how many tasks of each.
 const maxChains = 50
 
-// GetChainHealth carries out the operation of that name.
+// GetChainHealth implements the operation of the same name.
 func (h *Handler) GetChainHealth(ctx context.Context, by operation.Caller, in operations.ChainQuery) (operations.ChainHealth, error) {
 	out := operations.ChainHealth{Chains: []operations.StuckChain{}}
 	var blocked []work.Task
@@ -204,7 +205,7 @@ func (h *Handler) GetChainHealth(ctx context.Context, by operation.Caller, in op
 		if err != nil {
 			return out, err
 		}
-		for _, s := range append([]work.Task{t}, steps...) { // a plan stands still where its steps do
+		for _, s := range append([]work.Task{t}, steps...) { // a plan is stuck where its steps are
 			if s.State == work.Blocked {
 				blocked = append(blocked, s)
 			}

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/work"
 )
 
-// ListProjects carries out the operation of that name.
+// ListProjects implements the operation of the same name.
 func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, in operations.ProjectList) (operation.List[operations.Project], error) {
 	out := operation.List[operations.Project]{Items: []operations.Project{}}
 	if in.Cursor != "" && !isID(in.Cursor) {
@@ -44,13 +44,13 @@ func (h *Handler) ListProjects(ctx context.Context, by operation.Caller, in oper
 	return out, nil
 }
 
-// isID reports whether a text is an id that is made of a name.
+// isID reports whether a text is an id made from a name.
 func isID(text string) bool {
 	id, err := work.IDOf(text)
 	return err == nil && id == text
 }
 
-// used is what each project took in the window.
+// used returns what each project has used in the window.
 func (h *Handler) used(ctx context.Context) (map[string]int64, error) {
 	spent, err := h.o.Projects.SpentBy(ctx, h.o.Now().Add(-window))
 	used := map[string]int64{}
@@ -92,7 +92,7 @@ func (h *Handler) showWhole(ctx context.Context, p work.Project) (operations.Pro
 	return out, err
 }
 
-// CreateProject carries out the operation of that name.
+// CreateProject implements the operation of the same name.
 func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in operations.NewProject) (operations.Project, error) {
 	id, err := work.IDOf(in.Name)
 	if err != nil {
@@ -120,11 +120,11 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 	if _, err := h.o.Home.Ensure(h.o.Home.ProjectNotes(id)); err != nil {
 		return operations.Project{}, err
 	}
-	if _, err := h.o.Projects.Project(ctx, id); errors.Is(err, journal.ErrUnknown) { // one that is there has what it has
+	if _, err := h.o.Projects.Project(ctx, id); errors.Is(err, journal.ErrUnknown) { // an existing project keeps its channel
 		wanted, asked := h.channelWanted(by, in.Channels)
 		if err := h.wantChannel(ctx, by, id, wanted, in.Board == "forum"); asked && err != nil {
 			return operations.Project{}, err
-		} else if err != nil { // by default; whoever may not have channels made has a project without one
+		} else if err != nil { // by default; whoever may not have channels created gets a project without one
 			wanted = false
 		}
 		channels = wanted
@@ -141,7 +141,7 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 		if !sees(by, before) || in.Key == "" || before.Name != p.Name || before.Owner.String() != p.Owner.String() {
 			return operations.Project{}, operation.Errorf(operation.Conflict, "there is a project %s already; give this one another name", id)
 		}
-		p = before // asked for again after a lost answer
+		p = before // repeated after a lost response
 	}
 	if repo != nil {
 		if _, err := h.o.Projects.AddRepo(ctx, *repo, by.Principal.String()); err != nil {
@@ -157,7 +157,7 @@ func (h *Handler) CreateProject(ctx context.Context, by operation.Caller, in ope
 	return out, err
 }
 
-// GetProject carries out the operation of that name.
+// GetProject implements the operation of the same name.
 func (h *Handler) GetProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
 	p, err := h.project(ctx, by, in.ID)
 	if err != nil {
@@ -166,7 +166,7 @@ func (h *Handler) GetProject(ctx context.Context, by operation.Caller, in operat
 	return h.showWhole(ctx, p)
 }
 
-// EditProject carries out the operation of that name.
+// EditProject implements the operation of the same name.
 func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in operations.ProjectChanges) (operations.Project, error) {
 	var fields []string
 	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
@@ -212,7 +212,7 @@ func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in opera
 	})
 }
 
-// PauseProject carries out the operation of that name.
+// PauseProject implements the operation of the same name.
 func (h *Handler) PauseProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
 	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
 		p.State = work.ProjectPaused
@@ -220,7 +220,7 @@ func (h *Handler) PauseProject(ctx context.Context, by operation.Caller, in oper
 	})
 }
 
-// ResumeProject carries out the operation of that name.
+// ResumeProject implements the operation of the same name.
 func (h *Handler) ResumeProject(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.Project, error) {
 	return h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
 		p.State = work.Active
@@ -245,7 +245,7 @@ func (h *Handler) changeProject(ctx context.Context, by operation.Caller, id str
 	return h.showWhole(ctx, p)
 }
 
-// DeleteProject carries out the operation of that name.
+// DeleteProject implements the operation of the same name.
 func (h *Handler) DeleteProject(ctx context.Context, by operation.Caller, in operations.ProjectDeletion) (operations.DeletedProject, error) {
 	p, err := h.project(ctx, by, in.ID)
 	if err != nil {
@@ -269,7 +269,7 @@ func (h *Handler) DeleteProject(ctx context.Context, by operation.Caller, in ope
 	return operations.DeletedProject{ID: p.ID, Name: p.Name, Channel: p.Channel, Archive: in.Archive && p.Channel != ""}, err
 }
 
-// SetActiveProject carries out the operation of that name.
+// SetActiveProject implements the operation of the same name.
 func (h *Handler) SetActiveProject(ctx context.Context, by operation.Caller, in operations.ActiveProjectChoice) (operations.ActiveProject, error) {
 	session := cmp.Or(string(by.Session), by.Here)
 	if session == "" {
@@ -285,7 +285,7 @@ func (h *Handler) SetActiveProject(ctx context.Context, by operation.Caller, in 
 	return operations.ActiveProject{ID: p.ID, Name: p.Name}, h.o.Memos.Remember(ctx, activeProject, session, []byte(p.ID))
 }
 
-// SetProjectChannel carries out the operation of that name.
+// SetProjectChannel implements the operation of the same name.
 func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in operations.ProjectChannelLink) (operations.ProjectChannel, error) {
 	if in.Channel != "" && h.o.Channels != nil {
 		if err := h.o.Channels.CheckChannel(ctx, by, in.Channel); err != nil {
@@ -308,13 +308,13 @@ func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in
 	return operations.ProjectChannel{ID: p.ID, Channel: p.Channel}, err
 }
 
-// GetProjectChannels carries out the operation of that name.
+// GetProjectChannels implements the operation of the same name.
 func (h *Handler) GetProjectChannels(ctx context.Context, by operation.Caller, in operations.ProjectRef) (operations.ProjectChannel, error) {
 	p, err := h.project(ctx, by, in.ID)
 	return operations.ProjectChannel{ID: p.ID, Channel: p.Channel}, err
 }
 
-// GetProjectForChannel carries out the operation of that name.
+// GetProjectForChannel implements the operation of the same name.
 func (h *Handler) GetProjectForChannel(ctx context.Context, by operation.Caller, in operations.ChannelRef) (operations.ChannelProject, error) {
 	p, err := h.o.Projects.OfChannel(ctx, in.Channel)
 	if hideUnknown(err) != nil {
@@ -326,7 +326,7 @@ func (h *Handler) GetProjectForChannel(ctx context.Context, by operation.Caller,
 	return operations.ChannelProject{Channel: in.Channel, ID: p.ID, Name: p.Name}, nil
 }
 
-// AddRepo carries out the operation of that name.
+// AddRepo implements the operation of the same name.
 func (h *Handler) AddRepo(ctx context.Context, by operation.Caller, in operations.NewRepo) (operations.Repo, error) {
 	p, err := h.project(ctx, by, in.Project)
 	if err != nil {
@@ -340,7 +340,7 @@ func (h *Handler) AddRepo(ctx context.Context, by operation.Caller, in operation
 	if err != nil {
 		return operations.Repo{}, err
 	}
-	if !added && in.Key != "" { // asked for again after a lost answer
+	if !added && in.Key != "" { // repeated after a lost response
 		repos, err := h.o.Projects.Repos(ctx, p.ID)
 		if err != nil {
 			return operations.Repo{}, err
@@ -357,7 +357,7 @@ func (h *Handler) AddRepo(ctx context.Context, by operation.Caller, in operation
 	return showRepo(r), nil
 }
 
-// newRepo checks what a repository is to be made of.
+// newRepo checks the source of a new repository.
 func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Project, in operations.NewRepo) (work.Repo, error) {
 	r := work.Repo{Project: p.ID, Kind: work.RepoKind(in.Source), URL: in.URL, Branch: in.Branch}
 	name := in.Name
@@ -411,7 +411,7 @@ func showRepo(r work.Repo) operations.Repo {
 	return operations.Repo{ID: r.ID, Project: r.Project, Source: string(r.Kind), URL: r.URL, Path: r.Path, Branch: r.Branch}
 }
 
-// ListRepos carries out the operation of that name.
+// ListRepos implements the operation of the same name.
 func (h *Handler) ListRepos(ctx context.Context, by operation.Caller, in operations.RepoQuery) (operation.List[operations.Repo], error) {
 	out := operation.List[operations.Repo]{Items: []operations.Repo{}}
 	visible, err := h.visible(ctx, by, in.Project)
@@ -431,7 +431,7 @@ func (h *Handler) ListRepos(ctx context.Context, by operation.Caller, in operati
 	return out, err
 }
 
-// visible are the projects that a caller may see: the named one, or all of them.
+// visible returns the ids of the projects that a caller may see: the named one, or all.
 func (h *Handler) visible(ctx context.Context, by operation.Caller, id string) (ids []string, err error) {
 	if id != "" {
 		p, err := h.project(ctx, by, id)

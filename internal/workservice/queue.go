@@ -12,10 +12,10 @@ import (
 	"chorus/internal/work"
 )
 
-// shownTasks is how many tasks a glance shows of each kind.
+// shownTasks is how many tasks of each kind an overview shows.
 const shownTasks = 20
 
-// GetWorkStatus carries out the operation of that name.
+// GetWorkStatus implements the operation of the same name.
 func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ operation.None) (operations.WorkStatus, error) {
 	out := operations.WorkStatus{ByStatus: map[string]int{}, InProgress: []operations.Task{}, Ready: []operations.Task{}, Attention: []operations.Task{}}
 	visible, err := h.visible(ctx, by, "")
@@ -60,7 +60,7 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 			}
 		}
 	}
-	// What nobody will begin soon comes last, with the reason.
+	// Tasks that will not begin soon come last, with the reason.
 	for i, t := range out.Ready {
 		if held[t.ProjectID] {
 			out.Ready[i].Why = "its project is paused"
@@ -78,7 +78,8 @@ func (h *Handler) GetWorkStatus(ctx context.Context, by operation.Caller, _ oper
 	return out, nil
 }
 
-// glance adds the first tasks in a state that a caller sees. Others' tasks must not hide them, however many there are.
+// glance adds the first tasks in a state that a caller sees. Other people's
+// tasks must not hide them, however many there are.
 func (h *Handler) glance(ctx context.Context, into []operations.Task, state work.State, visible []string) ([]operations.Task, error) {
 	for after := ""; len(into) < shownTasks; {
 		list, err := h.o.Tasks.List(ctx, work.Filter{State: state, After: after, Limit: 200})
@@ -100,7 +101,7 @@ func (h *Handler) glance(ctx context.Context, into []operations.Task, state work
 	return into, nil
 }
 
-// heldProjects are the projects of which no more tasks are begun.
+// heldProjects returns the projects whose tasks do not begin.
 func (h *Handler) heldProjects(ctx context.Context) (map[string]bool, error) {
 	list, err := h.o.Projects.Projects(ctx)
 	out := map[string]bool{}
@@ -110,7 +111,8 @@ func (h *Handler) heldProjects(ctx context.Context) (map[string]bool, error) {
 	return out, err
 }
 
-// Busy are the tasks that agents work on now, by agent; those of projects that the caller does not see have no id and no title.
+// Busy returns the tasks that agents are working on, by agent. Tasks of projects
+// that the caller does not see have no id and no title.
 func (h *Handler) Busy(ctx context.Context, by operation.Caller) (map[string][]operations.TaskBrief, error) {
 	visible, err := h.visible(ctx, by, "")
 	if err != nil {
@@ -133,7 +135,7 @@ func (h *Handler) Busy(ctx context.Context, by operation.Caller) (map[string][]o
 	return out, nil
 }
 
-// FindRepo checks that a repository is there for the caller, and gives its id.
+// FindRepo checks that a repository exists for the caller, and returns its id.
 func (h *Handler) FindRepo(ctx context.Context, by operation.Caller, id string) (string, error) {
 	_, repos, err := h.place(ctx, by, "", id)
 	if err != nil {
@@ -142,7 +144,7 @@ func (h *Handler) FindRepo(ctx context.Context, by operation.Caller, id string) 
 	return repos[0].ID, nil
 }
 
-// GetRecentEvents carries out the operation of that name.
+// GetRecentEvents implements the operation of the same name.
 func (h *Handler) GetRecentEvents(ctx context.Context, by operation.Caller, in operations.WorkEventQuery) (operation.List[operations.WorkEvent], error) {
 	out := operation.List[operations.WorkEvent]{Items: []operations.WorkEvent{}}
 	f := work.EventFilter{Project: in.Project, Task: in.Task, Limit: cmp.Or(in.Limit, 10)}
@@ -190,10 +192,10 @@ func shownEvent(e work.Event, name func(string) string) operations.WorkEvent {
 	return operations.WorkEvent{ID: e.ID, Type: e.Type, ProjectID: e.Project, TaskID: e.Task, By: e.By, ByName: name(e.By), From: string(e.From), To: string(e.To), Text: e.Text, At: e.At}
 }
 
-// maxUsageLines is how many tasks, agents or projects are named with what they took: those that took most.
+// maxUsageLines is how many tasks, agents or projects are listed with their usage, largest first.
 const maxUsageLines = 200
 
-// GetTokenUsage carries out the operation of that name.
+// GetTokenUsage implements the operation of the same name.
 func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in operations.TokenUsageQuery) (operations.TokenUsage, error) {
 	out := operations.TokenUsage{Breakdown: []operations.TokenUsageLine{}}
 	var spent []work.Spent
@@ -246,7 +248,7 @@ func (h *Handler) GetTokenUsage(ctx context.Context, by operation.Caller, in ope
 // usageDays is how far back the days of a project are shown.
 const usageDays = 90 * 24 * time.Hour
 
-// usageByDay is what a project took on each of the last days.
+// usageByDay returns what a project has used on each of the last days.
 func (h *Handler) usageByDay(ctx context.Context, out operations.TokenUsage) (operations.TokenUsage, error) {
 	days, err := h.o.Projects.SpentDays(ctx, out.ProjectID, h.o.Now().Add(-usageDays))
 	for _, d := range days {
@@ -256,7 +258,7 @@ func (h *Handler) usageByDay(ctx context.Context, out operations.TokenUsage) (op
 	return out, err
 }
 
-// ControlOrchestrator carries out the operation of that name. What it says holds over restarts.
+// ControlOrchestrator implements the operation of the same name. The effect survives restarts.
 func (h *Handler) ControlOrchestrator(ctx context.Context, by operation.Caller, in operations.OrchestratorAction) (operations.Orchestrator, error) {
 	var out operations.Orchestrator
 	if in.Action != "status" {

@@ -12,13 +12,13 @@ import (
 	"chorus/internal/work"
 )
 
-// How much of a diff is shown, in bytes, and how much where all of it was asked for.
+// How much of a diff is shown, in bytes, by default and if all of it was requested.
 const (
 	maxDiff      = 200_000
 	maxWholeDiff = 20_000_000
 )
 
-// GetTaskResult carries out the operation of that name.
+// GetTaskResult implements the operation of the same name.
 func (h *Handler) GetTaskResult(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskResult, error) {
 	if _, _, err := h.task(ctx, by, in.ID); err != nil {
 		return operations.TaskResult{}, err
@@ -43,7 +43,7 @@ func showResult(r work.Result) operations.TaskResult {
 		CostUSD: float64(r.Cost) / 1e9, At: r.At}
 }
 
-// GetTaskDiff carries out the operation of that name.
+// GetTaskDiff implements the operation of the same name.
 func (h *Handler) GetTaskDiff(ctx context.Context, by operation.Caller, in operations.TaskDiffQuery) (operations.TaskDiff, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -67,10 +67,10 @@ func (h *Handler) GetTaskDiff(ctx context.Context, by operation.Caller, in opera
 	return operations.TaskDiff{ID: t.ID, Branch: t.Branch, Base: d.Base, Files: append([]string{}, d.Files...), Diff: text, Truncated: d.Truncated}, nil
 }
 
-// maxTree bounds a drawing.
+// maxTree limits the number of tasks in a drawing.
 const maxTree = 200
 
-// GetTaskTree carries out the operation of that name.
+// GetTaskTree implements the operation of the same name.
 func (h *Handler) GetTaskTree(ctx context.Context, by operation.Caller, in operations.TaskRef) (operation.List[operations.TaskNode], error) {
 	out := operation.List[operations.TaskNode]{Items: []operations.TaskNode{}}
 	root, _, err := h.task(ctx, by, in.ID)
@@ -122,7 +122,7 @@ func (h *Handler) GetTaskTree(ctx context.Context, by operation.Caller, in opera
 	return out, draw(root, 0, "", "")
 }
 
-// GetAgentError carries out the operation of that name.
+// GetAgentError implements the operation of the same name.
 func (h *Handler) GetAgentError(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskError, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {

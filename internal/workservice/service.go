@@ -1,8 +1,9 @@
-// Package workservice carries out the operations on projects, tasks, repositories and notes: it looks at who asks, reads what they
-// wrote, and lets the queue move. Who works on tasks is none of its business; see workrun.
+// Package workservice implements the operations on projects, tasks,
+// repositories and notes: it checks who asks, reads their input, and moves the
+// queue. It does not run the work itself; see workrun.
 //
-// It promises that a caller sees and changes only what is theirs or shared, that every refusal says what to do, and that whatever
-// it answered is in the store.
+// A caller sees and changes only what is theirs or shared. Every refusal says
+// what to do. Everything it reports is in the store.
 package workservice
 
 import (
@@ -21,14 +22,14 @@ import (
 	"chorus/internal/work"
 )
 
-// Memos keeps small values.
+// Memos stores small values.
 type Memos interface {
 	Remember(ctx context.Context, kind, key string, value []byte) error
 	RememberOnce(ctx context.Context, kind, key string, value []byte, keep time.Duration) (first bool, err error)
 	Recall(ctx context.Context, kind, key string) ([]byte, error)
 }
 
-// Projects keeps projects, their repositories, what happened and what was spent.
+// Projects stores projects, their repositories, events and usage.
 type Projects interface {
 	CreateProject(context.Context, work.Project) (bool, error)
 	Project(ctx context.Context, id string) (work.Project, error)
@@ -45,7 +46,7 @@ type Projects interface {
 	SpentDays(ctx context.Context, project string, since time.Time) ([]work.SpentDay, error)
 }
 
-// Tasks keeps tasks.
+// Tasks stores tasks.
 type Tasks interface {
 	Create(context.Context, work.NewTask) (work.Task, error)
 	Change(ctx context.Context, id string, change func(t *work.Task, now time.Time) ([]work.Event, error)) (work.Task, error)
@@ -64,7 +65,7 @@ type Tasks interface {
 	Edges(ctx context.Context, project string) ([]work.Edge, error)
 }
 
-// Options are what a Handler works with.
+// Options are the dependencies of a Handler.
 type Options struct {
 	Projects Projects
 	Tasks    Tasks
@@ -72,56 +73,60 @@ type Options struct {
 	Memos    Memos
 	Home     *datadir.Home
 	Now      func() time.Time
-	// Agent is who works on a task that names nobody.
+	// Agent works on tasks that name no agent.
 	Agent string
-	// Members are the processes that work on tasks.
+	// Members returns the processes that work on tasks.
 	Members func() ([]work.Worker, error)
-	// FindAgent says what is wrong with an agent's name; nil error: there is one.
+	// FindAgent says what is wrong with an agent's name; it returns nil if the agent exists.
 	FindAgent func(ctx context.Context, name string) error
 	// CheckPlace says why people without the admin scope may not work in a folder.
 	CheckPlace func(dir string) error
 	// CheckURL says why people without the admin scope may not have a repository cloned from an address.
 	CheckURL func(ctx context.Context, url string) error
-	// Abort stops the run of a thread; false: none was on.
+	// Abort stops the run of a thread. It returns false if there was none.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) (bool, error)
-	// AutoChannels says that projects which are made on a chat platform get a channel there unless somebody says otherwise.
+	// AutoChannels says that projects created on a chat platform get a channel there by default.
 	AutoChannels bool
-	// Channels are those of chat platforms; nil: none is connected here.
+	// Channels are the channels of chat platforms; nil if none is connected here.
 	Channels Channels
-	// Audit writes down what somebody did past the rules; nil: nobody keeps a log.
+	// Audit records what somebody did in spite of the rules; nil if there is no log.
 	Audit func(ctx context.Context, by operation.Caller, action, detail string) error
 	// Changed is called when there may be something to begin.
 	Changed func()
-	// Changes has a value when something of the work may have changed, until ctx ends, and is closed when nobody is to wait any longer; nil:
-	// nobody tells.
+	// Changes returns a channel that has a value when something in the work queue may have changed,
+	// until ctx ends. It is closed when nobody should wait any longer. Changes may be nil.
 	Changes func(ctx context.Context) <-chan struct{}
 	// Git does what needs a repository.
 	Git Git
-	// NameOf is what people call somebody; nil: their keys are shown.
+	// NameOf returns what people call somebody; nil shows their keys.
 	NameOf func(ctx context.Context, principal string) string
-	// Tools read, search and run commands in the repositories of projects.
+	// Tools reads, searches and runs commands in the repositories of projects.
 	Tools Tools
-	// RepoOf is the repository that an agent works in unless a task names another; "": its project's first one. nil: nobody has one.
+	// RepoOf returns the repository in which an agent works by default; ""
+	// means its project's first one. It may be nil.
 	RepoOf func(ctx context.Context, agent string) string
-	// FetchTime is how long remotes are waited for where somebody wants to know how repositories stand; 0: 20 seconds.
+	// FetchTime is how long to wait for remotes when somebody asks for
+	// the state of repositories; 0: 20 seconds.
 	FetchTime time.Duration
-	// WaitsForNode names the node that has the files of a project, while it is not there; "": there is one that has them. nil: there is.
+	// WaitsForNode returns the node that has the files of a project while
+	// that node is away, otherwise "". It may be nil.
 	WaitsForNode func(ctx context.Context, project string) (string, error)
 }
 
 // Git does what needs a repository.
 type Git interface {
-	// Diff is what a task changed, cut at limit bytes.
+	// Diff returns what a task changed, cut at limit bytes.
 	Diff(ctx context.Context, t work.Task, limit int) (work.Changes, error)
-	// Repo opens a repository of a project, and Checkout its files beside those of tasks; they are made where they are not there yet.
+	// Repo opens a repository of a project. Checkout opens its checkout
+	// outside of tasks. Both create what does not exist yet.
 	Repo(ctx context.Context, project, id string) (*gitrepo.Repo, work.Repo, error)
 	Checkout(ctx context.Context, project, id string) (*gitrepo.Tree, work.Repo, error)
 }
 
-// Handler carries out the operations. It may be used from any goroutine.
+// Handler implements the operations. It is safe for concurrent use.
 type Handler struct{ o Options }
 
-// New makes a handler.
+// New returns a Handler.
 func New(o Options) *Handler {
 	o.FetchTime = cmp.Or(o.FetchTime, 20*time.Second)
 	return &Handler{o}
@@ -135,7 +140,7 @@ var (
 	_ operations.Workers  = (*Handler)(nil)
 )
 
-// window is over how long shares and limits of tokens are counted.
+// window is the period over which shares and token limits are counted.
 const window = 24 * time.Hour
 
 func noProject(id string) error {
@@ -151,12 +156,13 @@ func sees(by operation.Caller, p work.Project) bool {
 	return manages(by, p) || p.Shared && by.Principal.ID != ""
 }
 
-// manages reports whether a project is the caller's.
+// manages reports whether a project belongs to the caller.
 func manages(by operation.Caller, p work.Project) bool {
 	return by.May(operation.Admin) || by.Principal.ID != "" && p.Owner.String() == by.Principal.String()
 }
 
-// SeesProject reports whether a caller may see a project. Of one that is gone, whoever runs this Chorus sees what happened.
+// SeesProject reports whether a caller may see a project. What happened in a
+// deleted project is visible to whoever runs this Chorus.
 func (h *Handler) SeesProject(ctx context.Context, by operation.Caller, id string) (bool, error) {
 	p, err := h.o.Projects.Project(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -165,7 +171,7 @@ func (h *Handler) SeesProject(ctx context.Context, by operation.Caller, id strin
 	return err == nil && sees(by, p), err
 }
 
-// project finds one that the caller may see; without a name the one that the conversation is about.
+// project finds a project that the caller may see; without an id, the conversation's active project.
 func (h *Handler) project(ctx context.Context, by operation.Caller, id string) (work.Project, error) {
 	if id == "" {
 		active, err := h.active(ctx, by.Session, by.Here)
@@ -189,7 +195,7 @@ func (h *Handler) project(ctx context.Context, by operation.Caller, id string) (
 	return p, nil
 }
 
-// task finds one whose project the caller may see.
+// task finds a task whose project the caller may see.
 func (h *Handler) task(ctx context.Context, by operation.Caller, id string) (work.Task, work.Project, error) {
 	t, err := h.o.Tasks.Task(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -215,21 +221,21 @@ func hideUnknown(err error) error {
 // The kinds of memos.
 const (
 	activeProject = "active-project" // by thread
-	orchestrator  = "orchestrator"   // one: paused or not
+	orchestrator  = "orchestrator"   // a single one: paused or not
 	appendedNote  = "appended-note"  // by idempotency key
 	openedThread  = "opened-notes"   // by idempotency key
 )
 
-// Active is the project that a conversation is about; "": none.
+// Active returns the project that a conversation is about, or "".
 func (h *Handler) Active(ctx context.Context, session chat.ThreadID) (string, error) {
 	transport, place, _, _ := session.Parts()
 	return h.active(ctx, session, transport+":"+place)
 }
 
-// active goes from the conversation to the place where it is held, and to the project that the channel belongs to. here is a place as
-// operation.Caller has it.
+// active looks for a project of the conversation, then of the place where it is held,
+// then of the channel. here is a place as in operation.Caller.
 func (h *Handler) active(ctx context.Context, session chat.ThreadID, here string) (string, error) {
-	if here == "" && session.OnPlatform() { // an agent asks, in a conversation there
+	if here == "" && session.OnPlatform() { // an agent asks, in a conversation on a platform
 		transport, place, _, _ := session.Parts()
 		here = transport + ":" + place
 	}
@@ -255,7 +261,7 @@ func (h *Handler) active(ctx context.Context, session chat.ThreadID, here string
 	return p.ID, hideUnknown(err)
 }
 
-// Note is what the model is told of the active project: the document's wording.
+// Note returns what the model is told about the active project, in the document's wording.
 func (h *Handler) Note(ctx context.Context, session chat.ThreadID) (string, error) {
 	id, err := h.Active(ctx, session)
 	if err != nil || id == "" || session.Transport() == chat.WorkTransport {
@@ -277,7 +283,7 @@ func (h *Handler) Note(ctx context.Context, session chat.ThreadID) (string, erro
 	return text, hideUnknown(err)
 }
 
-// Paused reports whether no tasks are begun at all.
+// Paused reports whether no tasks begin at all.
 func (h *Handler) Paused(ctx context.Context) (bool, error) {
 	value, err := h.o.Memos.Recall(ctx, orchestrator, "state")
 	return string(value) == "paused", err

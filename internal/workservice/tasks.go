@@ -15,7 +15,7 @@ import (
 	"chorus/internal/work"
 )
 
-// ListTasks carries out the operation of that name.
+// ListTasks implements the operation of the same name.
 func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operations.TaskQuery) (operation.List[operations.Task], error) {
 	out := operation.List[operations.Task]{Items: []operations.Task{}}
 	visible, err := h.visible(ctx, by, in.Project)
@@ -48,7 +48,7 @@ func (h *Handler) ListTasks(ctx context.Context, by operation.Caller, in operati
 	return h.named(ctx, out), nil
 }
 
-// named adds what people call the owners of tasks.
+// named adds the names of the tasks' owners.
 func (h *Handler) named(ctx context.Context, list operation.List[operations.Task]) operation.List[operations.Task] {
 	name := h.names(ctx)
 	for i := range list.Items {
@@ -57,7 +57,7 @@ func (h *Handler) named(ctx context.Context, list operation.List[operations.Task
 	return list
 }
 
-// nameTask says who owns a task, and who stopped, set or skipped it, as people call them: the store keeps their keys.
+// nameTask replaces the keys of a task's owner, and of whoever stopped, set or skipped it, with names.
 func nameTask(t *operations.Task, name func(principal string) string) {
 	t.OwnerName = name(t.Owner)
 	for _, did := range []string{"stopped by ", "set by ", "skipped by "} {
@@ -67,7 +67,7 @@ func nameTask(t *operations.Task, name func(principal string) string) {
 	}
 }
 
-// names gives what people call somebody, looking each of them up once.
+// names returns a function that gives people's names and looks each up once.
 func (h *Handler) names(ctx context.Context) func(principal string) string {
 	known := map[string]string{}
 	return func(principal string) string {
@@ -100,7 +100,7 @@ func briefs(list []work.Task) (out []operations.TaskBrief) {
 	return out
 }
 
-// CreateTask carries out the operation of that name.
+// CreateTask implements the operation of the same name.
 func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operations.NewTask) (operations.Task, error) {
 	p, err := h.project(ctx, by, in.Project)
 	if err != nil {
@@ -150,7 +150,7 @@ func (h *Handler) CreateTask(ctx context.Context, by operation.Caller, in operat
 	return out, err
 }
 
-// otherProject warns where the project was not named and the text speaks of another one.
+// otherProject warns if no project was named and the text mentions a different one.
 func (h *Handler) otherProject(ctx context.Context, by operation.Caller, id, text string) string {
 	list, err := h.o.Projects.Projects(ctx)
 	if err != nil {
@@ -165,7 +165,7 @@ func (h *Handler) otherProject(ctx context.Context, by operation.Caller, id, tex
 	return ""
 }
 
-// explained says what the rules of the queue refuse, for people.
+// explained explains for people what the rules of the queue refuse.
 func explained(err error) error {
 	var cycle *work.CycleError
 	var illegal *work.IllegalError
@@ -180,7 +180,7 @@ func explained(err error) error {
 	return err
 }
 
-// GetTask carries out the operation of that name.
+// GetTask implements the operation of the same name.
 func (h *Handler) GetTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.Task, error) {
 	t, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *Handler) GetTask(ctx context.Context, by operation.Caller, in operation
 	return h.whole(ctx, t, p)
 }
 
-// sayWaits says of a task that could go on for which node it waits.
+// sayWaits adds which node a task waits for, if it could otherwise continue.
 func (h *Handler) sayWaits(ctx context.Context, t work.Task, out *operations.Task) error {
 	if h.o.WaitsForNode == nil || t.State.Over() || out.Why != "" {
 		return nil
@@ -201,7 +201,7 @@ func (h *Handler) sayWaits(ctx context.Context, t work.Task, out *operations.Tas
 	return err
 }
 
-// whole shows a task with those around it.
+// whole returns a task with its related tasks.
 func (h *Handler) whole(ctx context.Context, t work.Task, p work.Project) (operations.Task, error) {
 	out := show(t)
 	if err := h.sayWaits(ctx, t, &out); err != nil {
@@ -229,7 +229,7 @@ func (h *Handler) whole(ctx context.Context, t work.Task, p work.Project) (opera
 	return out, err
 }
 
-// EditTask carries out the operation of that name.
+// EditTask implements the operation of the same name.
 func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operations.TaskChanges) (operations.Task, error) {
 	t, p, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -279,7 +279,7 @@ func (h *Handler) EditTask(ctx context.Context, by operation.Caller, in operatio
 	return h.whole(ctx, t, p)
 }
 
-// AddDependency carries out the operation of that name.
+// AddDependency implements the operation of the same name.
 func (h *Handler) AddDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskWaits, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err != nil {
@@ -294,7 +294,7 @@ func (h *Handler) AddDependency(ctx context.Context, by operation.Caller, in ope
 	return operations.TaskWaits(in), explained(h.o.Tasks.Depend(ctx, in.ID, in.Needs, by.Principal.String()))
 }
 
-// RemoveDependency carries out the operation of that name.
+// RemoveDependency implements the operation of the same name.
 func (h *Handler) RemoveDependency(ctx context.Context, by operation.Caller, in operations.TaskDependency) (operations.TaskWaits, error) {
 	if _, _, err := h.task(ctx, by, in.ID); err != nil {
 		return operations.TaskWaits(in), err

@@ -13,11 +13,11 @@ import (
 
 const (
 	waitDefault = 25 * time.Second
-	// waitPage is how many events one answer has.
+	// waitPage is how many events one response has.
 	waitPage = 200
 )
 
-// WaitForWork carries out the operation of that name.
+// WaitForWork implements the operation of the same name.
 func (h *Handler) WaitForWork(ctx context.Context, by operation.Caller, in operations.WorkWait) (operations.WorkNews, error) {
 	out := operations.WorkNews{Items: []operations.WorkEvent{}, After: in.After}
 	if in.Task != "" {
@@ -42,7 +42,7 @@ func (h *Handler) WaitForWork(ctx context.Context, by operation.Caller, in opera
 	defer cancel()
 	var changes <-chan struct{}
 	if h.o.Changes != nil {
-		changes = h.o.Changes(ctx) // before the first look, so that nothing is missed after it
+		changes = h.o.Changes(ctx) // before the first check, so that nothing is missed after it
 	}
 	over := time.NewTimer(cmp.Or(time.Duration(in.Wait)*time.Second, waitDefault))
 	defer over.Stop()
@@ -63,9 +63,10 @@ func (h *Handler) WaitForWork(ctx context.Context, by operation.Caller, in opera
 	}
 }
 
-// eventsAfter adds the events behind out.After that the caller sees, up to a page of them, and moves out.After behind what was looked at.
+// eventsAfter adds a page of the events after out.After that the caller
+// sees, and moves out.After past what was read.
 func (h *Handler) eventsAfter(ctx context.Context, by operation.Caller, in operations.WorkWait, out *operations.WorkNews) error {
-	visible, err := h.visible(ctx, by, in.Project) // anew each time: rights may have gone meanwhile
+	visible, err := h.visible(ctx, by, in.Project) // each time, because rights may have changed meanwhile
 	if err != nil {
 		return err
 	}

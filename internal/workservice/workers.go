@@ -11,7 +11,7 @@ import (
 	"chorus/internal/work"
 )
 
-// ListWorkers carries out the operation of that name. Of the tasks it names those that the caller may see.
+// ListWorkers implements the operation of the same name. It names only tasks that the caller may see.
 func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, in operations.WorkerQuery) (operation.List[operations.Worker], error) {
 	out := operation.List[operations.Worker]{Items: []operations.Worker{}}
 	visible, err := h.visible(ctx, by, "")
@@ -40,7 +40,7 @@ func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, in opera
 		i, ok := at[t.Worker]
 		if !ok {
 			if t.Worker == "" {
-				continue // of an earlier version; the next worker takes it
+				continue // from an earlier version; the next worker takes it
 			}
 			i, at[t.Worker] = len(out.Items), len(out.Items)
 			out.Items = append(out.Items, operations.Worker{Name: t.Worker, State: "gone", Tasks: []operations.WorkerTask{}})
@@ -62,7 +62,7 @@ func (h *Handler) ListWorkers(ctx context.Context, by operation.Caller, in opera
 	return operation.PageByKey(out.Items, func(w operations.Worker) string { return w.Name }, in.Cursor, in.Most()), nil
 }
 
-// worksOn is what a worker works on, in a line.
+// worksOn describes in one line what a worker is working on.
 func worksOn(list []operations.WorkerTask) string {
 	var words []string
 	for _, t := range list {
@@ -71,7 +71,7 @@ func worksOn(list []operations.WorkerTask) string {
 	return strings.Join(words, ", ")
 }
 
-// slots is how many tasks are worked on at once, by all workers together.
+// slots returns how many tasks all workers together can work on at once.
 func (h *Handler) slots() (n int, err error) {
 	live, err := h.o.Members()
 	for _, w := range live {

@@ -1,9 +1,8 @@
-// Package workview says what people are shown of a task wherever they meet it: the words of its card, which buttons are legal
-// now, and what is worth calling somebody for. It knows no platform: a chat transport makes messages of it, a page could make
-// boxes of it.
+// Package workview says what people are shown about a task: the words of its card, which buttons
+// are currently allowed, and what is worth notifying somebody of. It knows no platform: a chat
+// transport turns the result into messages, and a page could turn it into boxes.
 //
-// It promises that a button is offered only where the rules of package work allow its step, and that everything it says follows
-// from what it is given.
+// A button is offered only if the rules of package work allow its step. The output depends only on the input.
 package workview
 
 import (
@@ -16,7 +15,7 @@ import (
 	"chorus/internal/work"
 )
 
-// Action is something that people do about a task with a button.
+// Action is something that people can do with a task by pressing a button.
 type Action string
 
 // The actions.
@@ -26,29 +25,29 @@ const (
 	Stop    Action = "stop"
 	Restart Action = "restart"
 	Skip    Action = "skip"
-	Reopen  Action = "reopen"  // with what is not right
+	Reopen  Action = "reopen"  // with an explanation of what is wrong
 	Resolve Action = "resolve" // the merge conflict, with another task
-	Edit    Action = "edit"    // its description, which is shown to be changed
+	Edit    Action = "edit"    // its description, which is shown for editing
 	Diff    Action = "diff"
 	Error   Action = "error"
 )
 
-// labels are what buttons are called.
+// labels are the labels of the buttons.
 var labels = map[Action]string{Approve: "Approve", Reject: "Reject…", Stop: "Stop", Restart: "Restart", Skip: "Skip", Reopen: "Reopen…", Resolve: "Resolve the conflict", Edit: "Edit…", Diff: "Show diff", Error: "Show error"}
 
-// Label is what its button is called.
+// Label returns the label of the action's button.
 func (a Action) Label() string { return labels[a] }
 
-// Known reports whether there is such an action.
+// Known reports whether the action exists.
 func (a Action) Known() bool { return labels[a] != "" }
 
-// Reads reports whether it changes nothing.
+// Reads reports whether the action changes nothing.
 func (a Action) Reads() bool { return a == Diff || a == Error }
 
-// Asks reports whether words are asked for first.
+// Asks reports whether the action needs words from the user first.
 func (a Action) Asks() bool { return a == Reject || a == Reopen || a == Edit }
 
-// Actions are those that are legal now, the most likely first.
+// Actions returns the actions that are currently allowed, most likely first.
 func Actions(t work.Task) []Action {
 	var out []Action
 	add := func(a Action, step work.Step, in ...work.State) {
@@ -74,29 +73,29 @@ func Actions(t work.Task) []Action {
 	if t.State == work.Failed || t.State == work.Blocked {
 		out = append(out, Error)
 	}
-	if slices.Contains([]work.State{work.Defined, work.Ready, work.Paused, work.Failed, work.Blocked}, t.State) { // a run that is on would not see it
+	if slices.Contains([]work.State{work.Defined, work.Ready, work.Paused, work.Failed, work.Blocked}, t.State) { // a current run would not see the change
 		out = append(out, Edit)
 	}
 	add(Reopen, work.AdminRestart, work.Completed)
 	return out
 }
 
-// Legal reports whether an action is possible now.
+// Legal reports whether an action is currently possible.
 func Legal(t work.Task, a Action) bool { return slices.Contains(Actions(t), a) }
 
-// Tone is what a card is about at a glance.
+// Tone is the general impression of a card.
 type Tone string
 
 // The tones.
 const (
 	Quiet Tone = "quiet" // it waits for its turn
 	Busy  Tone = "busy"
-	Asks  Tone = "asks" // somebody is waited for
+	Asks  Tone = "asks" // it waits for somebody
 	Good  Tone = "good"
 	Bad   Tone = "bad"
 )
 
-// look is how a state is shown.
+// look says how a state is shown.
 type look struct {
 	tone  Tone
 	sign  string
@@ -112,26 +111,26 @@ var looks = map[work.State]look{
 	work.Failed:               {Bad, "❌", "has failed", "failed"}, work.Blocked: {Bad, "🚫", "is blocked", "blocked"},
 }
 
-// The labels of several states.
+// Labels shared by several states.
 const (
 	waiting  = "waiting"
 	working  = "working"
 	needsYes = "needs a yes"
 )
 
-// Label is a state in a word or two, for tags and columns.
+// Label describes a state in a word or two, for tags and columns.
 type Label struct {
 	Name, Sign string
-	Over       bool // nothing more is done about the task
+	Over       bool // nothing more will be done about the task
 }
 
-// LabelOf is the one of a state.
+// LabelOf returns the label of a state.
 func LabelOf(s work.State) Label { return Label{looks[s].label, looks[s].sign, s == work.Completed} }
 
-// deleted is the label of a task that is gone.
+// deleted is the label of a deleted task.
 func deleted() Label { return Label{"deleted", "🗑️", true} }
 
-// Labels are all that there are, in the order in which tasks get them.
+// Labels returns all labels, in the order in which tasks get them.
 func Labels() []Label {
 	var out []Label
 	for _, s := range []work.State{work.Ready, work.InProgress, work.WaitingInput, work.Paused, work.Verifying, work.AwaitingApproval, work.Completed, work.Failed, work.Blocked} {
@@ -140,20 +139,20 @@ func Labels() []Label {
 	return append(out, deleted())
 }
 
-// Words say where a task in a state is, behind its name.
+// Words describes a state in words that follow the task's name.
 func Words(s work.State) string { return looks[s].words }
 
-// Facts are what a card is made of.
+// Facts are the data for a card.
 type Facts struct {
 	Task   work.Task
-	Result *work.Result // of the newest attempt that ended; nil: none did
-	Stuck  []work.Task  // what waits for it while it is blocked
-	Needs  []work.Task  // what it waits for
-	Where  string       // where its conversation is shown, as a mark; "": nowhere
-	May    []string     // who may say yes, as marks or in words; none: whoever sees the project
+	Result *work.Result // of the newest attempt that ended; nil if none did
+	Stuck  []work.Task  // the tasks that wait for it while it is blocked
+	Needs  []work.Task  // the tasks it waits for
+	Where  string       // where its conversation is shown, as a mark; "" if nowhere
+	May    []string     // who may approve, as marks or in words; if empty, whoever sees the project
 }
 
-// Card is what people are shown of a task.
+// Card is what people see of a task.
 type Card struct {
 	Tone    Tone
 	Text    string // Markdown with marks
@@ -169,7 +168,7 @@ const (
 	maxNamed   = 5
 )
 
-// Of is the card of a task.
+// Of returns the card of a task.
 func Of(f Facts) Card {
 	t, l := f.Task, looks[f.Task.State]
 	var b strings.Builder
@@ -204,10 +203,10 @@ func Of(f Facts) Card {
 	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t), Label: LabelOf(t.State)}
 }
 
-// waitsForYes begins a reason that says what the card and its buttons say already.
+// waitsForYes begins a reason that repeats what the card and its buttons already say.
 const waitsForYes = "the result waits for a yes"
 
-// result is what the newest attempt gave, where somebody looks at it.
+// result describes the result of the newest attempt in the states in which somebody looks at it.
 func result(f Facts) string {
 	r := f.Result
 	if r == nil || f.Task.State != work.AwaitingApproval && f.Task.State != work.Completed {
@@ -241,7 +240,7 @@ func small(t work.Task) string {
 	return strings.Join(parts, " · ")
 }
 
-// Gone is the card of a task that was deleted.
+// Gone returns the card of a deleted task.
 func Gone(id, title, by string) Card {
 	text := "🗑️ **" + plain(title, maxTitle) + "** was deleted"
 	if by != "" {
@@ -250,7 +249,8 @@ func Gone(id, title, by string) Card {
 	return Card{Tone: Quiet, Text: text + "\n" + mark.Small("`"+id+"`"), Label: deleted()}
 }
 
-// Call is what somebody is called for; false: an event is worth no call. Whoever is called sees the card too, so it is short.
+// Call returns what to notify somebody of, or false if the event is not worth a
+// notification. It is short, because whoever is notified sees the card too.
 func Call(e work.Event, f Facts) (string, bool) {
 	title := "**" + plain(f.Task.Title, maxTitle) + "**"
 	switch e.Type {
@@ -284,10 +284,11 @@ func Call(e work.Event, f Facts) (string, bool) {
 	return "", false
 }
 
-// Visible reports whether a task in this state is shown though nobody was shown it before: what only waits for its turn is not.
+// Visible reports whether a task in this state is shown even if it was not
+// shown before. A task that only waits for its turn is not.
 func Visible(s work.State) bool { return s != work.Defined && s != work.Ready && s != work.Assigned }
 
-// waitFor says who is stuck.
+// waitFor names the tasks that are stuck.
 func waitFor(stuck []work.Task) string {
 	return fmt.Sprintf("%s cannot go on without it: %s.", count(len(stuck), "task"), named(stuck))
 }
@@ -307,7 +308,7 @@ func unfinished(list []work.Task) []work.Task {
 	return slices.DeleteFunc(slices.Clone(list), func(t work.Task) bool { return t.State == work.Completed })
 }
 
-// count is a number with its noun, and commas between thousands.
+// count formats a number with its noun, and commas between thousands.
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -315,10 +316,10 @@ func count(n int, noun string) string {
 	return split.Thousands(n) + " " + noun
 }
 
-// markdown is what would be read as a mark in the middle of a line.
+// markdown escapes what could be read as markup in the middle of a line.
 var markdown = strings.NewReplacer("*", "\\*", "_", "\\_", "~", "\\~", "|", "\\|", "`", "'", "<", "‹", ">", "›")
 
-// plain is somebody's text on one line, in which nothing is a mark.
+// plain returns somebody's text on one line, with markup disabled.
 func plain(text string, limit int) string {
 	return markdown.Replace(split.Clip(strings.Join(strings.Fields(text), " "), limit))
 }

@@ -9,10 +9,10 @@ import (
 	"chorus/internal/journal"
 )
 
-// errGone: the hook was removed while its run was on.
+// errGone means that the hook was removed during its run.
 var errGone = errors.New("the hook is gone")
 
-// carry carries a run to its end, from wherever it stands.
+// carry continues a run from its current state to its end.
 func (r *Runner) carry(ctx context.Context, run hook.Run, freed func()) error {
 	h, err := r.DB.Hook(ctx, run.Hook)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -24,7 +24,7 @@ func (r *Runner) carry(ctx context.Context, run hook.Run, freed func()) error {
 	err = r.stages(ctx, h, &run, freed)
 	switch {
 	case errors.Is(err, errGone), ctx.Err() != nil:
-		return nil // removed; or stopped, and goes on at the next start
+		return nil // removed; or stopped, to continue at the next start
 	case err != nil:
 		return err
 	}
@@ -40,7 +40,7 @@ func (r *Runner) save(ctx context.Context, run *hook.Run) error {
 	return err
 }
 
-// stages goes through the steps, the model and the actions. A nil error means that the run is over, in whatever state.
+// stages runs the steps, the model and the actions. A nil error means that the run is over, in whatever state.
 func (r *Runner) stages(ctx context.Context, h hook.Hook, run *hook.Run, freed func()) error {
 	if run.State == hook.Failed { // it could not be read
 		return nil
@@ -146,7 +146,7 @@ func (r *Runner) model(ctx context.Context, h hook.Hook, run *hook.Run, freed fu
 
 func (r *Runner) actions(ctx context.Context, h hook.Hook, run *hook.Run) error {
 	for at := len(run.Done); at < len(h.Actions); at++ {
-		once := h.Actions[at].Type != hook.Say // what is said has a key, and is said once
+		once := h.Actions[at].Type != hook.Say // what is said has a key, so it is said only once
 		if run.Begun && once {
 			return fail(run, fmt.Sprintf("action %d: %s", at, cutOff))
 		}

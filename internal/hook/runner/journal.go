@@ -13,10 +13,10 @@ import (
 	"chorus/internal/journal"
 )
 
-// Reader is the name under which the journal's source keeps its places.
+// Reader is the name under which the journal's source stores its positions.
 const Reader = "hooks"
 
-// JournalStore is what the journal's source reads.
+// JournalStore is the part of the store that the journal's source reads.
 type JournalStore interface {
 	ThreadsSince(ctx context.Context, reader string, mark int64, since time.Time) ([]chat.ThreadID, int64, error)
 	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
@@ -25,7 +25,7 @@ type JournalStore interface {
 	RunStarted(ctx context.Context, thread chat.ThreadID, run string) (chat.RunStarted, error)
 }
 
-// Journal brings what is written to the journal, under the names of the event stream.
+// Journal is the source of the journal's events, with the names of the event stream.
 type Journal struct {
 	db     JournalStore
 	news   *bus.Subscription
@@ -33,7 +33,7 @@ type Journal struct {
 	places map[chat.ThreadID]int64
 }
 
-// JournalTypes are the events of the journal.
+// JournalTypes returns the event types of the journal.
 func JournalTypes() []string {
 	out := make([]string, 0, 14)
 	for _, t := range []feed.Type{feed.TypeSessionStarted, feed.TypeRunStarted, feed.TypeUserMessage, feed.TypeAssistantMessage, feed.TypeRefused, feed.TypeCleared,
@@ -43,7 +43,7 @@ func JournalTypes() []string {
 	return out
 }
 
-// NewJournal is the source of a journal. It is woken by the bus.
+// NewJournal returns the source for a journal. The bus wakes it.
 func NewJournal(db JournalStore, b *bus.Bus) *Journal {
 	return &Journal{db: db, news: b.SubscribeAllProcesses(), places: map[chat.ThreadID]int64{}}
 }
@@ -61,12 +61,12 @@ func (j *Journal) Pass(ctx context.Context) error {
 	j.news.Take()
 	if j.mark != 0 {
 		clear(j.places)
-		j.mark = 0 // the first hook that there is says since when it counts
+		j.mark = 0 // the first hook to exist determines when events begin to count
 	}
 	return nil
 }
 
-// maxPlaces bounds what is remembered; where a thread has none, the kept place counts.
+// maxPlaces limits how many positions are remembered; for other threads the stored position is used.
 const maxPlaces = 10_000
 
 // Read implements Source.
@@ -109,7 +109,7 @@ func (j *Journal) thread(ctx context.Context, thread chat.ThreadID, since time.T
 			_, end := ev.Body.(chat.RunEnded)
 			ended = ended || end
 		}
-		if ended { // now and then is enough: what triggers nothing may be read again
+		if ended { // this need not be exact: what triggers nothing may be read again
 			if err := j.db.MoveReader(ctx, Reader, thread, place); err != nil && !errors.Is(err, journal.ErrUnknown) {
 				return err
 			}
@@ -134,7 +134,7 @@ func (j *Journal) happened(ctx context.Context, ev chat.Event) Happened {
 		}
 		data, err := feed.Encode(item)
 		if err != nil {
-			continue // of types that can be written it does not happen
+			continue // cannot happen with types that can be encoded
 		}
 		out.Events = append(out.Events, hook.Event{Key: fmt.Sprintf("%s/%d/%d", ev.Thread, ev.Seq, i), Type: string(head.Type), At: ev.At, Thread: ev.Thread,
 			Data: hook.BoundData(data, map[string]string{"agent": ev.Thread.Agent(), "thread": string(ev.Thread)})})
@@ -142,7 +142,7 @@ func (j *Journal) happened(ctx context.Context, ev chat.Event) Happened {
 	return out
 }
 
-// cause is on whose authority something happened.
+// cause returns the authority on which something happened.
 func (j *Journal) cause(ctx context.Context, ev chat.Event) (chat.Principal, error) {
 	switch b := ev.Body.(type) {
 	case chat.Received:

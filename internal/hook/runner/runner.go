@@ -1,10 +1,10 @@
-// Package runner runs hooks: it reads what happened, begins runs and carries them to their end.
+// Package runner runs hooks: it reads events, starts runs and completes them.
 //
-// It promises:
-//   - a trigger becomes one run, whatever is killed and started again in between;
-//   - a run that was cut off goes on where it stood; a command that had begun is not run a second time;
-//   - it sleeps until something happens or a time comes, and asks no model by itself;
-//   - one hook that fails, hangs or cannot be read holds up no other.
+// It guarantees:
+//   - A trigger becomes one run, whatever is killed and restarted in between.
+//   - An interrupted run continues where it was; a command that had begun is not run a second time.
+//   - It sleeps until something happens or a time comes, and does not call models by itself.
+//   - A hook that fails, hangs or cannot be read does not block others.
 package runner
 
 import (
@@ -31,49 +31,52 @@ type Store interface {
 	SaveHookRun(context.Context, hook.Run) (bool, error)
 }
 
-// Source brings events.
+// Source supplies events.
 type Source interface {
-	// Wake has a value when there may be something to read.
+	// Wake returns a channel that has a value when there may be something to read.
 	Wake() <-chan struct{}
-	// Read gives what happened since the last read, and at the first what happened since an instant and was not
-	// dealt with before, in order within a thread. What a call of take fails on is read again.
+	// Read returns what happened since the last read, in order within a thread.
+	// The first read returns what happened since an instant and was not handled
+	// before. What take fails on is read again.
 	Read(ctx context.Context, since time.Time, take func(Happened) error) error
-	// Pass leaves out what has happened so far.
+	// Pass skips what has happened so far.
 	Pass(context.Context) error
 }
 
-// Happened is one place in a thread, or without a thread in the events of the work, with the events that it means.
+// Happened is one position in a thread or, without a thread, in the events
+// of the work queue, with the hook events for it.
 type Happened struct {
 	Reader string
 	Thread chat.ThreadID
 	Seq    int64
 	Events []hook.Event
-	// Cause is on whose authority it happened. It is asked for only where a hook is triggered.
+	// Cause returns the authority on which it happened. It is called only if a hook is triggered.
 	Cause func() (chat.Principal, error)
 }
 
-// Answer is what became of a prompt.
+// Answer is the result of a prompt.
 type Answer struct {
 	Text   string
-	Failed string // why there is none
+	Failed string // why there is no answer
 	Tokens int
 	Cost   int64
 }
 
-// Worker does what runs consist of, with the rights of a hook's owner as they are now.
+// Worker carries out the parts of runs, with the current rights of a hook's owner.
 type Worker interface {
 	// Sees reports whether a hook's owner may see an event.
 	Sees(ctx context.Context, owner chat.Principal, e hook.Event) (bool, error)
-	// MayRun says why a hook's owner may not have it run any more; "": they may.
+	// MayRun says why a hook's owner may no longer have it run, or returns "".
 	MayRun(ctx context.Context, h hook.Hook) (string, error)
 	Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result
-	// Prompt is what the model is asked.
+	// Prompt returns what to ask the model.
 	Prompt(h hook.Hook, r hook.Run) string
-	// Ask gives the model a run's prompt, once however often it is called. refused says why it was not taken.
+	// Ask passes a run's prompt to the model, only once however often it is
+	// called. refused says why it was not accepted.
 	Ask(ctx context.Context, h hook.Hook, r hook.Run) (thread chat.ThreadID, seq int64, refused string, err error)
-	// Await waits for the answer. It calls waits when the run waits for a person.
+	// Await waits for the answer. It calls waits while the run waits for a person.
 	Await(ctx context.Context, thread chat.ThreadID, seq int64, waits func()) (Answer, error)
-	// Act does an action, once however often it is called where it can tell; repeats says whether it can.
+	// Act carries out an action, only once however often it is called, if the kind of action allows that.
 	Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result
 }
 
@@ -88,18 +91,18 @@ type Runner struct {
 	changed chan struct{}
 	once    sync.Once
 
-	listening atomic.Bool // to events
+	listening atomic.Bool // whether it listens to events
 
 	mu     sync.Mutex
-	active map[string]context.CancelFunc // by the hook
-	slots  int                           // that are taken
+	active map[string]context.CancelFunc // by hook id
+	slots  int                           // number of taken slots
 	work   sync.WaitGroup
 }
 
 const (
-	// tryAgain is when something that failed is tried again.
+	// tryAgain is the pause before something that failed is retried.
 	tryAgain = 15 * time.Second
-	// lookAgain is the longest sleep while a time is to come: the machine's clock may be set.
+	// lookAgain is the longest sleep while a time is to come, because the machine's clock may be set.
 	lookAgain = time.Minute
 	batch     = 1000
 )
@@ -109,7 +112,7 @@ func (r *Runner) news() chan struct{} {
 	return r.changed
 }
 
-// ChangedElsewhere is the topic under which other processes are told that hooks have changed.
+// ChangedElsewhere is the topic that tells other processes that hooks have changed.
 const ChangedElsewhere = "hooks"
 
 // Changed tells the runner that hooks or runs were added or changed in this process.
@@ -120,7 +123,7 @@ func (r *Runner) Changed() {
 	}
 }
 
-// Cancel ends the run of a hook that is on.
+// Cancel ends the current run of a hook.
 func (r *Runner) Cancel(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +132,7 @@ func (r *Runner) Cancel(id string) {
 	}
 }
 
-// Run runs hooks until the context ends, and returns when no run is on any more. Only one process may do that.
+// Run runs hooks until the context ends, and returns once no run is active. Only one process may do this.
 func (r *Runner) Run(ctx context.Context) {
 	defer r.work.Wait()
 	wake := make(chan struct{}, 1)
@@ -146,7 +149,7 @@ func (r *Runner) Run(ctx context.Context) {
 		case !next.IsZero():
 			wait = min(max(next.Sub(r.Now()), 0), lookAgain)
 		}
-		var timer <-chan time.Time // without anything to come nothing but news wakes it
+		var timer <-chan time.Time // with nothing scheduled, only news wakes it
 		if err != nil || !next.IsZero() {
 			timer = time.After(wait)
 		}
@@ -159,7 +162,7 @@ func (r *Runner) Run(ctx context.Context) {
 	}
 }
 
-// forward passes news on while there is a hook that events trigger: without one, writing costs nothing more.
+// forward passes news on while some hook is triggered by events; without one, writing costs nothing extra.
 func (r *Runner) forward(ctx context.Context, from <-chan struct{}, to chan<- struct{}) {
 	for {
 		select {
@@ -183,8 +186,7 @@ func (r *Runner) failed(ctx context.Context, err error) {
 	}
 }
 
-// Look triggers what is to be triggered and begins runs that have their turn. next is when something is due; zero:
-// nothing is.
+// Look triggers what is due and starts runs whose turn it is. next is when something is due, or zero.
 func (r *Runner) Look(ctx context.Context) (next time.Time, err error) {
 	if err := r.due(ctx); err != nil {
 		return next, err
@@ -198,10 +200,10 @@ func (r *Runner) Look(ctx context.Context) (next time.Time, err error) {
 	return r.DB.NextHook(ctx)
 }
 
-// Wait waits for the runs that are on.
+// Wait waits for the current runs.
 func (r *Runner) Wait() { r.work.Wait() }
 
-// due triggers the hooks whose time has come. Of several times that have passed, one counts.
+// due triggers the hooks whose time has come. If several times have passed, it triggers once.
 func (r *Runner) due(ctx context.Context) error {
 	hooks, err := r.DB.DueHooks(ctx, r.Now(), batch)
 	for _, h := range hooks {
@@ -220,7 +222,7 @@ func (r *Runner) due(ctx context.Context) error {
 	return err
 }
 
-// events triggers the hooks of what has happened.
+// events triggers the hooks for what has happened.
 func (r *Runner) events(ctx context.Context) error {
 	hooks, err := r.DB.EventHooks(ctx)
 	if err != nil {
@@ -278,7 +280,7 @@ func (r *Runner) happened(ctx context.Context, hooks []hook.Hook, what Happened)
 		}
 		seq := what.Seq
 		if i < len(matches)-1 {
-			seq-- // the others of this place must not be lost with this process
+			seq-- // the other events of this position must not be lost with this process
 		}
 		run, err := hook.NewRun(m.hook, "event:"+m.event.Type, m.event.Key, cause, m.event.Data)
 		var stopped *hook.StoppedError
@@ -295,10 +297,10 @@ func (r *Runner) happened(ctx context.Context, hooks []hook.Hook, what Happened)
 	return nil
 }
 
-// begin begins the runs that have their turn: the oldest first, one of a hook at a time.
+// begin starts the runs whose turn it is: oldest first, one at a time per hook.
 func (r *Runner) begin(ctx context.Context) error {
 	r.mu.Lock()
-	before := maps.Clone(r.active) // one that ends while the list is read may stand in it as unfinished
+	before := maps.Clone(r.active) // a run that ends while the list is read may be listed as unfinished
 	r.mu.Unlock()
 	runs, err := r.DB.UnfinishedHookRuns(ctx)
 	if err != nil {
@@ -314,7 +316,7 @@ func (r *Runner) begin(ctx context.Context) error {
 			return nil
 		}
 		if before[run.Hook] != nil || r.active[run.Hook] != nil {
-			continue // its end has the list read again
+			continue // when it ends, the list is read again
 		}
 		runCtx, cancel := context.WithCancel(ctx)
 		r.active[run.Hook] = cancel
@@ -336,7 +338,7 @@ func (r *Runner) begin(ctx context.Context) error {
 			}()
 			if err := r.carry(runCtx, run, freed); err != nil {
 				r.failed(runCtx, err)
-				select { // it stays unfinished, and is not tried in a loop
+				select { // it stays unfinished, and is not retried in a loop
 				case <-runCtx.Done():
 				case <-time.After(tryAgain):
 				}

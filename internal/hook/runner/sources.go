@@ -6,20 +6,20 @@ import (
 	"chorus/internal/bus"
 )
 
-// SourceDeps is what sources of events read from.
+// SourceDeps is what event sources read from.
 type SourceDeps struct {
 	Journal JournalStore
 	Work    WorkStore
 	Bus     *bus.Bus
 }
 
-// sourceKind is a source that there can be: the types of its events, and how it is opened.
+// sourceKind is a kind of source: its event types, and how to open it.
 type sourceKind struct {
 	types func() []string
 	open  func(SourceDeps) (Source, func())
 }
 
-// sourceKinds are the sources of events. Another one is added here, and nowhere else.
+// sourceKinds lists the event sources. New ones only need to be added here.
 func sourceKinds() []sourceKind {
 	return []sourceKind{
 		{JournalTypes, func(d SourceDeps) (Source, func()) {
@@ -33,7 +33,7 @@ func sourceKinds() []sourceKind {
 	}
 }
 
-// EventTypes are the types of events that can trigger a hook, of all sources.
+// EventTypes returns the event types of all sources that can trigger a hook.
 func EventTypes() (out []string) {
 	for _, k := range sourceKinds() {
 		out = append(out, k.types()...)
@@ -42,7 +42,7 @@ func EventTypes() (out []string) {
 	return slices.Compact(out)
 }
 
-// OpenSources opens every source; the function closes them.
+// OpenSources opens every source. The returned function closes them.
 func OpenSources(d SourceDeps) (out []Source, closeAll func()) {
 	var closes []func()
 	for _, k := range sourceKinds() {

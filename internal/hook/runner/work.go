@@ -15,35 +15,37 @@ import (
 	"chorus/internal/work"
 )
 
-// WorkStore is what the source of the work's events reads.
+// WorkStore is the part of the store that the source of work events reads.
 type WorkStore interface {
 	Events(context.Context, work.EventFilter) ([]work.Event, error)
 	Task(ctx context.Context, id string) (work.Task, error)
-	// EventReader is how far a reader has come; 0: it has read nothing.
+	// EventReader returns how far a reader has come; 0 if it has read nothing.
 	EventReader(ctx context.Context, name string) (int64, error)
 	MoveEventReader(ctx context.Context, name string, id int64) error
-	// EventBefore is the last event before an instant; 0: there is none.
+	// EventBefore returns the last event before an instant, or 0.
 	EventBefore(ctx context.Context, at time.Time) (int64, error)
 }
 
-// Work brings what happens to projects, tasks, repositories and notes. Its place is kept in the transaction that writes the run of a hook.
+// Work is the source of events of projects, tasks, repositories and notes. Its
+// position is stored in the transaction that writes a hook's run.
 type Work struct {
 	db   WorkStore
 	news *bus.Subscription
-	at   int64 // the last event that was read; -1: the kept place counts
-	kept int64 // the place that was written down
+	at   int64 // the last event read; -1: use the stored position
+	kept int64 // the stored position
 }
 
-// WorkReader is the name under which this source keeps its place.
+// WorkReader is the name under which this source stores its position.
 const WorkReader = "hooks/work"
 
 const (
 	workBatch = 200
-	// keepEvery is after how many events that triggered nothing the place is written down: what comes after it is read again.
+	// keepEvery is after how many events that triggered nothing the
+	// position is stored. Later events may be read again.
 	keepEvery = 500
 )
 
-// WorkTypes are the events of the work, under the names that triggers have.
+// WorkTypes returns the events of the work queue, with the names used in triggers.
 func WorkTypes() (out []string) {
 	for _, name := range work.EventTypes() {
 		out = append(out, hook.EventName(name))
@@ -51,7 +53,7 @@ func WorkTypes() (out []string) {
 	return out
 }
 
-// NewWork is the source of the work's events. It is woken by the bus.
+// NewWork returns the source of the work queue's events. The bus wakes it.
 func NewWork(db WorkStore, b *bus.Bus) *Work {
 	return &Work{db: db, news: b.Subscribe(work.EventsWritten), at: -1}
 }
@@ -64,7 +66,7 @@ func (w *Work) Wake() <-chan struct{} { return w.news.Wake() }
 // Close ends its subscription.
 func (w *Work) Close() { w.news.Close() }
 
-// Pass implements Source: the first hook that there is says since when events count.
+// Pass implements Source. The first hook to exist determines when events begin to count.
 func (w *Work) Pass(context.Context) error {
 	w.news.Take()
 	w.at = -1
@@ -114,7 +116,7 @@ func (w *Work) Read(ctx context.Context, since time.Time, take func(Happened) er
 	}
 }
 
-// workTask is what templates and conditions know of a task: as it is when the event is read.
+// workTask is what templates and conditions see of a task, in its state when the event is read.
 type workTask struct {
 	ID       string `json:"id"`
 	Title    string `json:"title"`
@@ -161,7 +163,7 @@ func (w *Work) happened(ctx context.Context, e work.Event) (Happened, error) {
 			shown.Task = &workTask{ID: t.ID, Title: t.Title, Status: string(t.State), Priority: t.Priority, Type: t.Type, Agent: t.Agent, Repo: t.Repo, Branch: t.Branch, PR: t.PR, Parent: t.Parent,
 				Owner: t.Owner.String(), Attempt: t.Attempt, Retries: t.Retries}
 			if cause.Kind != chat.HookRule {
-				cause = t.Owner // what a task does is done for whoever asked for it, a hook among them
+				cause = t.Owner // what a task does is done for whoever asked for it, including a hook
 			}
 		}
 	}
@@ -173,7 +175,7 @@ func (w *Work) happened(ctx context.Context, e work.Event) (Happened, error) {
 	return Happened{Reader: WorkReader, Seq: e.ID, Events: []hook.Event{event}, Cause: func() (chat.Principal, error) { return cause, nil }}, nil
 }
 
-// principalOf is who a key names. On whose behalf they acted it does not say.
+// principalOf returns the principal of a key. The key does not say on whose behalf they acted.
 func principalOf(key string) chat.Principal {
 	kind, id, _ := strings.Cut(key, ":")
 	return chat.Principal{Kind: chat.PrincipalKind(kind), ID: id}

@@ -1,4 +1,4 @@
-// Package projecttools uses the tools of agents in the repositories of projects.
+// Package projecttools uses agents' tools in the repositories of projects.
 package projecttools
 
 import (
@@ -13,20 +13,20 @@ import (
 	"chorus/internal/workservice"
 )
 
-// Tools uses the tools of agents in the repositories of projects, for people and agents who ask for it by a command.
+// Tools uses agents' tools in the repositories of projects, on request of people and agents.
 type Tools struct{ Setup *runsetup.Setup }
 
 var _ workservice.Tools = Tools{}
 
-// call is a call of a tool for a caller. That they asked for it is the yes of what would be asked for: where an agent asks in their
-// name, its own call was judged before. What the rules deny stays denied.
+// call returns a tool call on behalf of a caller. Their request counts as approval; if an agent
+// requests it in their name, its own call was judged before. What the rules deny stays denied.
 func (t Tools) call(by operation.Caller, at workservice.Folder, name string, args map[string]any) (runsetup.UnattendedCall, error) {
 	text, err := json.Marshal(args)
 	return runsetup.UnattendedCall{Thread: journal.Thread{ID: at.Thread, Agent: at.Agent, Place: at.Thread.Place(), Owner: by.Principal, Dir: at.Dir},
 		Principal: by.Acting(), ID: "command-" + id.New(), Name: name, Args: text, Approved: true}, err
 }
 
-// refusal makes an error for people of a call that was not made.
+// refusal turns a call that was not made into an error for people.
 func refusal(err error) error {
 	if denied, ok := errors.AsType[*runsetup.DeniedError](err); ok {
 		return operation.Errorf(operation.Forbidden, "%s", denied.Why)
