@@ -214,7 +214,7 @@ func (g *guild) happened(h discordsim.Happening) {
 			return
 		}
 		if m.Reference != nil {
-			if a := g.byID[m.Reference.MessageID]; a != nil && !strings.Contains(m.Text(), "May I?") && !strings.Contains(fmt.Sprint(m.CustomIDs()), "c1:stop:") {
+			if a := g.byID[m.Reference.MessageID]; a != nil && !strings.Contains(m.Text(), "May I ") && !strings.Contains(fmt.Sprint(m.CustomIDs()), "c1:stop:") {
 				a.answer = m.ID
 			}
 		}
@@ -255,7 +255,7 @@ func (g *guild) happened(h discordsim.Happening) {
 // card notes a question, until it is answered.
 func (g *guild) card(m discordsim.Message) {
 	g.Helper()
-	if !strings.Contains(m.Text(), "May I?") {
+	if !strings.Contains(m.Text(), "May I ") {
 		return
 	}
 	_, rest, open := strings.Cut(fmt.Sprint(m.CustomIDs()), "c1:yes:")

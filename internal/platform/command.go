@@ -183,13 +183,13 @@ type FormField struct {
 func FormOf(value string) (Form, bool) {
 	switch action, _, _ := ReadButton(value); action {
 	case PressBecause:
-		return Form{Title: "No, because…", Label: "Why not, or what to do instead", Hint: "The agent is told, and goes on from there.", Max: 1000}, true
+		return Form{Title: "Deny with a reason", Label: "Why not, or what to do instead", Hint: "The agent reads this and continues from there.", Max: 1000}, true
 	case PressWords:
-		return Form{Title: "Your answer", Label: "What is the answer?", Hint: "Whoever asked is told these words.", Max: 2000}, true
+		return Form{Title: "Your answer", Label: "What is the answer?", Hint: "Whoever asked reads these words.", Max: 2000}, true
 	case PressFeedback:
-		return Form{Title: "What is not right?", Label: "What is to be done otherwise", Hint: "The worker is told, and goes on from there.", Max: 4000}, true
+		return Form{Title: "Ask for changes", Label: "What should be different?", Hint: "The worker reads this and continues from there.", Max: 4000}, true
 	case PressEdit:
-		return Form{Title: "Edit the task", Label: "What is to be done", Hint: "The next attempt works by these words.", Max: 4000}, true
+		return Form{Title: "Edit the task", Label: "What should be done?", Hint: "The next attempt starts from this text.", Max: 4000}, true
 	}
 	return Form{}, false
 }

@@ -17,9 +17,11 @@ type Post struct {
 	ReplyTo string `json:"replyTo,omitempty"`
 	Card    string `json:"card,omitempty"`    // the approval that its buttons answer
 	Details string `json:"details,omitempty"` // the approval that a button shows in full
-	Reason  bool   `json:"reason,omitempty"`  // one of the card's buttons asks for a reason
-	Always  bool   `json:"always,omitempty"`  // one of them shows how far a yes could hold
-	Words   bool   `json:"words,omitempty"`   // one of them asks for the answer in words
+	// Question marks a card that asks for an answer and not for permission: its buttons say Yes and No.
+	Question bool `json:"question,omitempty"`
+	Reason   bool `json:"reason,omitempty"` // one of the card's buttons asks for a reason
+	Always   bool `json:"always,omitempty"` // one of them shows how far a yes could hold
+	Words    bool `json:"words,omitempty"`  // one of them asks for the answer in words
 	// Fields are those of the form that asks for the answer; none: it asks for words.
 	Fields []FormField `json:"fields,omitempty"`
 	Stop   string      `json:"stop,omitempty"`  // the run that its button stops
@@ -100,11 +102,15 @@ func (p Post) LacksValues() bool {
 func (p Post) Buttons() []Button {
 	var out []Button
 	if p.Card != "" {
-		out = append(out, Button{Label: "Yes", Value: ButtonValue(PressYes, p.Card), Style: Yes},
-			Button{Label: "No", Value: ButtonValue(PressNo, p.Card), Style: Danger})
+		yes, no := "Allow", "Deny"
+		if p.Question {
+			yes, no = "Yes", "No"
+		}
+		out = append(out, Button{Label: yes, Value: ButtonValue(PressYes, p.Card), Style: Yes},
+			Button{Label: no, Value: ButtonValue(PressNo, p.Card), Style: Danger})
 	}
 	if p.Card != "" && p.Always {
-		out = slices.Insert(out, 1, Button{Label: "Yes, always…", Value: ButtonValue(PressAlways, p.Card)})
+		out = slices.Insert(out, 1, Button{Label: "Always allow…", Value: ButtonValue(PressAlways, p.Card)})
 	}
 	if p.Card != "" && p.Words {
 		if p.LacksValues() {
@@ -113,7 +119,7 @@ func (p Post) Buttons() []Button {
 		out = slices.Insert(out, 0, Button{Label: "Answer…", Value: ButtonValue(PressWords, p.Card)})
 	}
 	if p.Card != "" && p.Reason {
-		out = append(out, Button{Label: "No, because…", Value: ButtonValue(PressBecause, p.Card)})
+		out = append(out, Button{Label: "Deny with a reason…", Value: ButtonValue(PressBecause, p.Card)})
 	}
 	if p.Details != "" {
 		out = append(out, Button{Label: "Details", Value: ButtonValue(PressDetails, p.Details)})

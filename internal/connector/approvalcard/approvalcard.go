@@ -15,6 +15,7 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/permit/action"
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/render"
@@ -51,7 +52,7 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 	if approval.IsQuestion(c.Actions) {
 		return w.questionText(c, asker)
 	}
-	fmt.Fprintf(&b, "**May I?** `%s`\n", mark.Line(c.Tool, 60))
+	b.WriteString("**" + title(c.Tool) + "**\n")
 	lines := strings.Split(plainActions(c.Tool, c.Actions), "\n")
 	if len(lines) > maxLines {
 		lines, clipped = append(lines[:maxLines:maxLines], "…"), true
@@ -63,41 +64,52 @@ func (w Writer) Text(c render.Card, asker string) (text string, clipped bool) {
 	return strings.TrimSpace(b.String() + foot), clipped
 }
 
+// risks are the grades of risk as a card shows them.
+var risks = map[string]string{"low": "Low risk.", "medium": "Medium risk.", "high": "High risk."}
+
+// title asks for a call of a tool.
+func title(tool string) string {
+	if action.IsShell(tool) {
+		return "May I run this command?"
+	}
+	return "May I use `" + mark.Line(tool, 60) + "`?"
+}
+
 // fence is a block of code.
 func fence(kind, text string) string { return "```" + kind + "\n" + text + "\n```\n" }
 
 // foot is what stands below the call that is asked for: why it is asked, who may answer, and the answer.
 func (w Writer) foot(c render.Card, asker string) (text string, clipped bool) {
 	var b strings.Builder
-	if risk := c.Line(); risk != "" {
-		b.WriteString(mark.Small("risk: `"+mark.Line(risk, maxRisk)+"`") + "\n")
+	if grade := risks[c.Risk]; grade != "" {
+		b.WriteString(strings.TrimSpace("**"+grade+"** "+mark.Words(c.RiskWhy, maxRisk)) + "\n")
 	}
-	if c.Why != "" {
-		clipped = clipped || split.Length(c.Why) > maxUnbound
-		b.WriteString(mark.Small("`"+mark.Line(c.Why, maxUnbound)+"`") + "\n")
+	small := func(label, text string) {
+		if text != "" {
+			clipped = clipped || split.Length(text) > maxUnbound
+			b.WriteString(mark.Small(label+mark.Words(text, maxUnbound)) + "\n")
+		}
 	}
-	if c.Unbound != "" {
-		clipped = clipped || split.Length(c.Unbound) > maxUnbound
-		b.WriteString(mark.Small("not covered by a yes: `"+mark.Line(c.Unbound, maxUnbound)+"`") + "\n")
-	}
+	small("", c.Why)
+	small("Not covered by your approval: ", c.Unbound)
 	switch name := permit.RuleName(c.Rule); {
 	case name != "":
-		b.WriteString(mark.Small("asked for: "+name) + "\n")
+		small("Rule: ", name)
 	case c.Rule != "":
 		clipped = true // the expression is in the details
-		b.WriteString(mark.Small("asked for by a rule of this installation") + "\n")
+		b.WriteString(mark.Small("Rule: one of this installation's own") + "\n")
 	}
 	switch {
 	case c.Open:
 		b.WriteString(w.openText(c, asker))
 	case c.By == "" || c.By == approval.BySystem:
-		b.WriteString(mark.Small("not needed any more\n"))
+		b.WriteString(mark.Small("No longer needed.\n"))
 	case c.By == approval.ByDeadline:
-		fmt.Fprintf(&b, "%s **no**", render.SignNot)
+		fmt.Fprintf(&b, "%s **Denied**", render.SignNot)
 	case c.OK:
-		fmt.Fprintf(&b, "%s **yes**, %s", render.SignDone, w.People(c.By))
+		fmt.Fprintf(&b, "%s **Allowed** by %s", render.SignDone, w.People(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **no**, %s", render.SignNot, w.People(c.By))
+		fmt.Fprintf(&b, "%s **Denied** by %s", render.SignNot, w.People(c.By))
 	}
 	if !c.Open && c.Note != "" && c.By != approval.BySystem {
 		fmt.Fprintf(&b, ": %s", split.Clip(c.Note, 200))
@@ -132,33 +144,34 @@ func (w Writer) questionText(c render.Card, asker string) (text string, clipped 
 	case c.Open:
 		if c.Why != "" { // an answer that did not fit
 			clipped = clipped || split.Length(c.Why) > maxUnbound
-			b.WriteString(mark.Small("asked again: `"+mark.Line(c.Why, maxUnbound)+"`") + "\n")
+			b.WriteString(mark.Small("Asked again: "+mark.Words(c.Why, maxUnbound)) + "\n")
 		}
 		if !c.Until.IsZero() {
-			b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means none\n"))
+			b.WriteString(mark.Small("Waits until " + mark.Time(c.Until) + ".\n"))
 		}
 		if rule, err := approval.ParseWho(c.Who); err == nil {
-			b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
+			b.WriteString(mark.Small("Who can answer: " + w.whoMay(rule, asker) + "\n"))
 		}
-		way := "by a reply with your answer, yes to what is suggested, or no"
-		if slices.ContainsFunc(c.Fields, func(f chat.Field) bool { return !f.Optional && len(f.Values) == 0 }) {
-			way = "by a reply with your answer, or no"
-		}
+		way := "with your answer, yes to take what is suggested, or no"
 		switch {
-		case w.Caps.Forms && len(c.Fields) == 0:
-			way = "with a button, or by a reply with yes or no"
-		case w.Caps.Forms:
-			way = "with a button, or " + way
+		case len(c.Fields) == 0:
+			way = "yes or no"
+		case slices.ContainsFunc(c.Fields, func(f chat.Field) bool { return !f.Optional && len(f.Values) == 0 }):
+			way = "with your answer, or no"
 		}
-		b.WriteString(mark.Small("answer " + way))
+		start := "Reply "
+		if w.Caps.Forms {
+			start = "Press a button, or reply "
+		}
+		b.WriteString(mark.Small(start + way + "."))
 	case c.By == "" || c.By == approval.BySystem:
-		b.WriteString(mark.Small("not needed any more\n"))
+		b.WriteString(mark.Small("No longer needed.\n"))
 	case c.By == approval.ByDeadline:
-		b.WriteString(mark.Small("nobody answered in time\n"))
+		b.WriteString(mark.Small("Nobody answered in time.\n"))
 	case c.OK:
-		fmt.Fprintf(&b, "%s **answered**, %s", render.SignDone, w.People(c.By))
+		fmt.Fprintf(&b, "%s **Answered** by %s", render.SignDone, w.People(c.By))
 	default:
-		fmt.Fprintf(&b, "%s **declined**, %s", render.SignNot, w.People(c.By))
+		fmt.Fprintf(&b, "%s **Declined** by %s", render.SignNot, w.People(c.By))
 	}
 	return strings.TrimSpace(b.String()), clipped
 }
@@ -192,28 +205,30 @@ func (w Writer) openText(c render.Card, asker string) string {
 	rule, err := approval.ParseWho(c.Who)
 	switch {
 	case c.FirstYes != "":
-		b.WriteString(mark.Small(fmt.Sprintf("%s %s said yes (1 of 2); one more person must\n", render.SignDone, w.People(c.FirstYes))))
+		b.WriteString(mark.Small(fmt.Sprintf("%s Approved by %s (1 of 2); one more person must approve.\n", render.SignDone, w.People(c.FirstYes))))
 	case err == nil && rule.Two:
-		b.WriteString(mark.Small("two people must say yes (0 of 2)\n"))
+		b.WriteString(mark.Small("Two people must approve (0 of 2).\n"))
 	}
 	if err == nil {
-		b.WriteString(mark.Small(w.whoMay(rule, asker) + " may answer\n"))
+		b.WriteString(mark.Small("Who can answer: " + w.whoMay(rule, asker) + "\n"))
 	}
 	if !c.Until.IsZero() {
-		b.WriteString(mark.Small("no answer by " + mark.Time(c.Until) + " means no\n"))
+		b.WriteString(mark.Small("Without an answer by " + mark.Time(c.Until) + " it is denied.\n"))
 	}
 	var ways []string
 	if w.Caps.Buttons {
-		ways = append(ways, "with a button")
-		if w.Caps.Forms {
-			ways[0] = "with a button, also with a reason"
-		}
+		ways = append(ways, "press a button")
 	}
 	if w.Caps.Reactions {
-		ways = append(ways, "with "+render.SignDone+" or "+render.SignNot)
+		ways = append(ways, "react with "+render.SignDone+" or "+render.SignNot)
 	}
-	ways = append(ways, "or by a reply: yes, no, or what to do instead")
-	b.WriteString(mark.Small("answer " + strings.TrimPrefix(strings.Join(ways, ", "), "or ")))
+	ways = append(ways, "reply yes, no or what to do instead")
+	how := strings.Join(ways[:len(ways)-1], ", ")
+	if how != "" {
+		how += ", or "
+	}
+	how += ways[len(ways)-1] + "."
+	b.WriteString(mark.Small(strings.ToUpper(how[:1]) + how[1:]))
 	return b.String()
 }
 
@@ -224,32 +239,32 @@ func (w Writer) MayNot(a approval.Approval, by chat.Principal) (string, error) {
 		return "", err
 	}
 	if may, _ := approval.MayAnswer(rule, a, by); may {
-		return "You have said yes already; now another person must.", nil
+		return "You have approved this already; another person must approve it too.", nil
 	}
 	asker := ""
 	if string(a.AskedBy.Kind) == w.Platform {
 		asker = a.AskedBy.ID
 	}
-	return "This is not yours to answer. Ask " + w.whoMay(rule, asker) + ".", nil
+	return "You cannot answer this. Ask " + w.whoMay(rule, asker) + ".", nil
 }
 
 // whoMay is whose answer counts; asker is whoever asked for the run, "": nobody of this platform.
 func (w Writer) whoMay(rule approval.Who, asker string) string {
 	var who []string
 	if rule.Anyone {
-		who = append(who, "anybody here")
+		who = append(who, "anyone here")
 	}
 	switch {
 	case rule.Asker && asker != "":
 		who = append(who, mark.Person(asker))
 	case rule.Asker:
-		who = append(who, "whoever asked")
+		who = append(who, "the person who asked")
 	}
 	for _, role := range rule.Roles {
-		who = append(who, "those with the role "+role)
+		who = append(who, "anyone with the role "+role)
 	}
 	if rule.Local {
-		who = append(who, "whoever sits at the terminal")
+		who = append(who, "the person at the terminal")
 	}
 	return strings.Join(who, " or ")
 }
@@ -270,15 +285,15 @@ func Details(q operations.Approval) platform.Answer {
 		line("part, "+part.Verdict, part.Text)
 	}
 	line("rule", q.Rule)
-	line("why it is asked", q.Reason)
-	line("changed since it was approved before", q.Again)
-	line("not covered by a yes", q.Unbound)
-	line("who may answer", q.Who)
+	line("reason", q.Reason)
+	line("changed since it was last approved", q.Again)
+	line("not covered by the approval", q.Unbound)
+	line("who can answer", q.Who)
 	line("state", q.State)
 	line("answered by", cmp.Or(q.AnsweredByName, q.AnsweredBy))
 	line("note", q.Note)
 	for _, v := range q.Votes {
-		line("said by "+cmp.Or(v.ByName, v.By), map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
+		line("answer of "+cmp.Or(v.ByName, v.By), map[bool]string{true: "yes", false: "no"}[v.OK]+" "+v.Note)
 	}
 	for _, action := range q.Actions {
 		line("action", action)
@@ -287,7 +302,7 @@ func Details(q operations.Approval) platform.Answer {
 	if q.Preview != "" {
 		fmt.Fprintf(&out, "\nwhat it would change:\n%s\n", q.Preview)
 	}
-	return platform.Answer{Text: "All of it is in the file.", File: platform.File{Name: "approval.txt", Text: markdown.Visible(out.String())}}
+	return platform.Answer{Text: "The file has everything about this approval.", File: platform.File{Name: "approval.txt", Text: markdown.Visible(out.String())}}
 }
 
 // readable writes arguments so that people can read them: a command as it would be typed.

@@ -43,7 +43,7 @@ func TestTheLongestCardFits(t *testing.T) {
 	c := render.Card{Tool: long, Actions: []string{long, long}, Preview: long, Rule: "tool:mine:.*", Unbound: long, Why: long, Open: true, Who: "two", FirstYes: "discord:1", Until: time.Unix(1795000000, 0),
 		Assessment: chat.Assessment{Risk: "high", RiskWhy: long}}
 	text, clipped := Writer{Platform: "discord", Caps: platform.Caps{MaxText: 2000, Reactions: true, Buttons: true, Forms: true}}.Text(c, "7")
-	if n := split.Length(text); n > 2000 || !clipped || !strings.HasSuffix(text, "or what to do instead") {
+	if n := split.Length(text); n > 2000 || !clipped || !strings.HasSuffix(text, "reply yes, no or what to do instead.") {
 		t.Errorf("%d characters, clipped %t:\n%s", n, clipped, text)
 	}
 }
@@ -54,7 +54,7 @@ func TestCardsHideNothing(t *testing.T) {
 	t.Parallel()
 	for _, action := range []string{"tool:bash:rm a*b*", "tool:bash:true ||rm -rf .||", "tool:bash:[ls](https://x.invalid)", "tool:bash:~~not~~ this", "tool:bash:echo _a_b"} {
 		text, clipped := discord.Text(render.Card{Tool: "bash", Actions: []string{action}, Rule: "tool:bash:.*", Open: true}, "7")
-		if !strings.Contains(text, "```\n"+strings.TrimPrefix(action, "tool:bash:")+"\n```") || clipped || !strings.Contains(text, "asked for: shell commands") {
+		if !strings.Contains(text, "```\n"+strings.TrimPrefix(action, "tool:bash:")+"\n```") || clipped || !strings.Contains(text, "Rule: shell commands") {
 			t.Errorf("%q is shown as %q, %v", action, text, clipped)
 		}
 	}
@@ -77,7 +77,7 @@ func TestPeopleAreMentioned(t *testing.T) {
 func TestQuestionsNameWhoMayAnswer(t *testing.T) {
 	t.Parallel()
 	text, _ := discord.Text(render.Card{Actions: []string{"question:shop"}, Preview: "Which size?", Open: true, Who: "asker"}, "7")
-	if want := "<@7> may answer"; !strings.Contains(text, want) {
+	if want := "Who can answer: <@7>"; !strings.Contains(text, want) {
 		t.Errorf("the card says %q", text)
 	}
 }

@@ -250,7 +250,7 @@ func approves(p *program) {
 	for i, yes := range []bool{true, false} {
 		p.say(fmt.Sprintf("call bash {\"command\":\"echo one > proof%d.txt\"}\nend\nsay it is over %d", i, i))
 		card := p.shown("a card", func(m platformtest.Shown) bool {
-			return strings.Contains(m.Text, "May I?") && strings.Contains(m.Text, fmt.Sprintf("proof%d", i))
+			return strings.Contains(m.Text, "May I ") && strings.Contains(m.Text, fmt.Sprintf("proof%d", i))
 		})
 		word, button := map[bool]string{true: "yes", false: "no"}[yes], platform.PressNo
 		if yes {

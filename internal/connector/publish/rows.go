@@ -49,7 +49,7 @@ func (c *conversation) message(m render.Message, seq int64) journal.Desired {
 		if m.Card.Open {
 			p.Card, p.Reason, p.Always = m.Card.Approval, c.caps.Forms, c.caps.MaxPanel > 0
 			if approval.IsQuestion(m.Card.Actions) {
-				p.Reason, p.Always, p.Words = false, false, c.caps.Forms && len(m.Card.Fields) > 0
+				p.Question, p.Reason, p.Always, p.Words = true, false, false, c.caps.Forms && len(m.Card.Fields) > 0
 				p.Fields = c.formFields(m.Card.Fields)
 			}
 		}

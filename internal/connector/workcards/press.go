@@ -144,7 +144,7 @@ func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action,
 		_, err = operations.SkipTask.Call(ctx, c.Backend, by, ref)
 	case workview.Edit:
 		_, err = operations.EditTask.Call(ctx, c.Backend, by, operations.TaskChanges{ID: t.ID, Description: words})
-		answer = says("The next attempt works by these words.")
+		answer = says("The next attempt starts from this text.")
 	case workview.Reject, workview.Reopen:
 		said := operations.TaskFeedback{ID: t.ID, Feedback: words}
 		if plan {

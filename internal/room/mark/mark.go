@@ -1,8 +1,7 @@
-// Package mark writes what stands in messages for things that have an id or a moment: a
-// person, a channel, a time. The spelling is the one in which messages are stored; a
-// platform that spells them differently translates them with Respell.
+// Package mark writes the marks in messages for people, channels and times. It uses the spelling in
+// which messages are stored; a platform with another spelling translates with Respell.
 //
-// It promises that a mark has no space in it and is never cut apart by package split.
+// A mark contains no space, and package split never cuts it.
 package mark
 
 import (
@@ -21,21 +20,31 @@ func Person(id string) string { return "<@" + id + ">" }
 // Channel is a mention of a channel.
 func Channel(id string) string { return "<#" + id + ">" }
 
-// Time is a moment, shown in the reader's own time zone.
+// Time is an instant, shown in the reader's own time zone.
 func Time(t time.Time) string { return fmt.Sprintf("<t:%d:f>", t.Unix()) }
 
-// Ago is how long ago or how far ahead a moment is.
+// Ago shows how far an instant lies in the past or the future.
 func Ago(t time.Time) string { return fmt.Sprintf("<t:%d:R>", t.Unix()) }
 
 // Small is a line of small print.
 func Small(line string) string { return "-# " + line }
 
-// Line is a text on one line, of at most so many characters, that can stand in backticks.
+// Line returns a text on one line, with at most limit characters, that can be put into backticks.
 func Line(text string, limit int) string {
 	return split.Clip(strings.Join(strings.Fields(strings.ReplaceAll(text, "`", "'")), " "), limit)
 }
 
-// Spelling is how a platform writes marks. A nil function leaves the mark as it is.
+// Words returns a text on one line that is shown unchanged. Text that a platform could
+// read as formatting, a mention or a link is put into backticks.
+func Words(text string, limit int) string {
+	line := Line(text, limit)
+	if strings.ContainsAny(line, "*_~|\\<>[]@#:") {
+		return "`" + line + "`"
+	}
+	return line
+}
+
+// Spelling is how a platform writes marks. A nil function leaves the mark unchanged.
 type Spelling struct {
 	Person  func(id string) string
 	Role    func(id string) string
@@ -49,7 +58,7 @@ var (
 	small = pattern.Lazy(`(?m)^-# (.*)$`)
 )
 
-// Respell writes a text as a platform wants it. Code stays as it is.
+// Respell rewrites a text in a platform's spelling. Code stays unchanged.
 func Respell(text string, s Spelling) string {
 	return split.Prose(text, func(prose string) string {
 		prose = marks().ReplaceAllStringFunc(prose, func(whole string) string {

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/sim/discordsim"
 )
 
-func isCard(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I?") }
+func isCard(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I ") }
 
 // asks says something that needs somebody's yes, and gives the card.
 func (g *guildT) asks(who, command string) (prompt discordsim.ID, card discordsim.Message) {
@@ -38,11 +38,11 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	asked, card := g.asks("ada", "echo one > one.txt")
 	no := g.reply("bob", card.ID, "yes")
 	g.message("word to somebody who may not", func(m discordsim.Message) bool {
-		return answers(no)(m) && strings.Contains(m.Text(), "not yours to answer. Ask "+ada)
+		return answers(no)(m) && strings.Contains(m.Text(), "You cannot answer this. Ask "+ada)
 	})
 	yes := g.reply("ada", card.ID, "yes: go for it")
 	g.hasReaction(yes, "✅")
-	g.decided(card.ID, "**yes**, "+ada+": go for it")
+	g.decided(card.ID, "**Allowed** by "+ada+": go for it")
 	g.hasReaction(asked, "✅")
 	late := g.reply("ada", card.ID, "no")
 	g.message("word about the late reply", func(m discordsim.Message) bool { return answers(late)(m) && strings.Contains(m.Text(), "Too late") })
@@ -53,7 +53,7 @@ func TestDiscordApprovalByReply(t *testing.T) {
 	words := g.reply("ada", card.ID, "use another file instead")
 	g.start()
 	g.hasReaction(words, "✅")
-	g.decided(card.ID, "**no**, "+ada+": use another file instead")
+	g.decided(card.ID, "**Denied** by "+ada+": use another file instead")
 	g.hasReaction(asked, "✅") // a person's no goes back to the model, which ends the turn
 	if got := g.lines(g.thread(asked)); !strings.Contains(got, "it is done") {
 		t.Errorf("the conversation is %q", got)
@@ -82,7 +82,7 @@ func TestDiscordApprovalInTheVeryMoment(t *testing.T) {
 	second := g.message("second card", func(m discordsim.Message) bool { return isCard(m) && strings.Contains(m.Text(), "two.txt") })
 	yes := g.reply("ada", second.ID, "yes")
 	g.hasReaction(yes, "✅")
-	g.decided(second.ID, "**yes**, <@"+g.User("ada").String()+">")
+	g.decided(second.ID, "**Allowed** by <@"+g.User("ada").String()+">")
 	g.hasReaction(prompt, "✅")
 }
 
@@ -96,14 +96,14 @@ func TestDiscordApprovalByReaction(t *testing.T) {
 	if err := g.React("ada", card.ID, "❌"); err != nil {
 		t.Fatal(err)
 	}
-	g.decided(card.ID, "**no**, <@"+g.User("ada").String()+">")
+	g.decided(card.ID, "**Denied** by <@"+g.User("ada").String()+">")
 	g.hasReaction(asked, "✅")
 	// On the question itself a cross ends everything.
 	asked, card = g.asks("ada", "echo two > two.txt")
 	if err := g.React("ada", asked, "❌"); err != nil {
 		t.Fatal(err)
 	}
-	g.decided(card.ID, "not needed any more")
+	g.decided(card.ID, "No longer needed")
 	g.message("word about the end", func(m discordsim.Message) bool { return answers(asked)(m) && strings.Contains(m.Text(), "topped") })
 }
 
@@ -111,23 +111,23 @@ func TestDiscordApprovalByTwo(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "approvals: {by: two}\n"})
 	asked, card := g.asks("ada", "echo two > two.txt")
-	if !strings.Contains(card.Text(), "two people must say yes (0 of 2)") {
+	if !strings.Contains(card.Text(), "Two people must approve (0 of 2)") {
 		t.Errorf("the card says %q", card.Text())
 	}
 	id := approvalOf(t, card)
 	g.click("ada", card.ID, "c1:yes:"+id)
 	g.click("ada", card.ID, "c1:yes:"+id)
 	g.message("word about the second yes", func(m discordsim.Message) bool {
-		return strings.Contains(m.Text(), "said yes already; now another person must")
+		return strings.Contains(m.Text(), "approved this already; another person must approve it too")
 	})
-	first := "<@" + g.User("ada").String() + "> said yes (1 of 2)"
+	first := "Approved by <@" + g.User("ada").String() + "> (1 of 2)"
 	g.message("first yes", func(m discordsim.Message) bool {
 		return m.ID == card.ID && strings.Contains(m.Text(), first) && len(m.CustomIDs()) > 0
 	})
 	g.end()
 	g.start()
 	g.hasReaction(g.reply("bob", card.ID, "lgtm"), "✅")
-	g.decided(card.ID, "**yes**, <@"+g.User("ada").String()+"> and <@"+g.User("bob").String()+">")
+	g.decided(card.ID, "**Allowed** by <@"+g.User("ada").String()+"> and <@"+g.User("bob").String()+">")
 	g.hasReaction(asked, "✅")
 
 	// Elsewhere both have the names that they had here.
@@ -165,11 +165,11 @@ func TestDiscordApprovalDetails(t *testing.T) {
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
-	if err != nil || !strings.Contains(string(text), long) || !strings.Contains(string(text), "who may answer: asker, local") {
+	if err != nil || !strings.Contains(string(text), long) || !strings.Contains(string(text), "who can answer: asker, local") {
 		t.Errorf("the details are %s, %v", text, err)
 	}
 	g.click("ada", card.ID, "c1:no:"+id)
-	g.decided(card.ID, "**no**")
+	g.decided(card.ID, "**Denied**")
 	if _, err := g.Click("ada", card.ID, "c1:details:"+id); err != nil {
 		t.Errorf("the details are gone with the answer: %v", err)
 	}
@@ -235,7 +235,7 @@ func TestDiscordSignsEnd(t *testing.T) {
 	g.start()
 	asked := g.say("ada", "general", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
 	g.message("decision", func(m discordsim.Message) bool {
-		return answers(asked)(m) && strings.Contains(m.Text(), "**no**: nobody answered in time")
+		return answers(asked)(m) && strings.Contains(m.Text(), "**Denied**: nobody answered in time")
 	})
 	g.hasReaction(asked, "✅")
 	if open, err := g.app.DB.Approvals(t.Context(), approval.Filter{State: approval.Open}); err != nil || len(open) != 0 {

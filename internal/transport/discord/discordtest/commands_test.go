@@ -159,11 +159,11 @@ func TestDiscordOrdersClickWhileDiscordStumbles(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.click("bob", card.ID, "c1:yes:"+approvalOf(t, card))
-	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "not yours to answer") })
+	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "You cannot answer this") })
 	g.click("ada", card.ID, "c1:details:"+approvalOf(t, card))
 	g.message("details", func(m discordsim.Message) bool { return len(m.Attachments) == 1 && m.Attachments[0].Size > 500 })
 	g.click("ada", card.ID, "c1:no:"+approvalOf(t, card))
-	g.decided(card.ID, "**no**")
+	g.decided(card.ID, "**Denied**")
 }
 
 // Several bots registered the same commands, so that every entry appeared once for each of them.

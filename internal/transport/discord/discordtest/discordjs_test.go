@@ -81,14 +81,14 @@ func TestDiscordJSReadsCards(t *testing.T) {
 	g.hears(lines, "the guild", func(c readCard) bool { return c.What == "ready" })
 	asked := g.say("ada", "random", "call bash {\"command\":\"echo one > one.txt\"}\nend\nsay it is done")
 	card := g.message("card", func(m discordsim.Message) bool { return answers(asked)(m) && isCard(m) && len(m.CustomIDs()) > 0 })
-	read := g.hears(lines, "the card", func(c readCard) bool { return strings.Contains(c.Words, "May I?") })
+	read := g.hears(lines, "the card", func(c readCard) bool { return strings.Contains(c.Words, "May I ") })
 	if read.What != "made" || read.Content != "" || read.Embeds != 0 || read.Kinds[0] != "Container" || !slices.Contains(read.Kinds, "Separator") || !slices.Contains(read.Kinds, "ActionRow") ||
-		!slices.Equal(read.Buttons, []string{"Yes", "Yes, always…", "No", "No, because…"}) || !strings.Contains(read.Words, "asked for: shell commands") || strings.Contains(read.Words, "tool:") {
+		!slices.Equal(read.Buttons, []string{"Allow", "Always allow…", "Deny", "Deny with a reason…"}) || !strings.Contains(read.Words, "Rule: shell commands") || strings.Contains(read.Words, "tool:") {
 		t.Errorf("%+v", read)
 	}
 	g.click("ada", card.ID, "c1:no:"+approvalOf(t, card))
 	g.hears(lines, "the answered card", func(c readCard) bool {
-		return c.What == "changed" && c.ID == card.ID.String() && len(c.Buttons) == 0 && strings.Contains(c.Words, "**no**")
+		return c.What == "changed" && c.ID == card.ID.String() && len(c.Buttons) == 0 && strings.Contains(c.Words, "**Denied**")
 	})
 	task := g.task("Add a dark mode")
 	g.moves(task.ID, "", begun...)

@@ -181,7 +181,7 @@ func TestDiscordArchivedThreadInBadTimes(t *testing.T) {
 	n := ill.hits.Load()
 	g.until("tries to open the thread again", func() bool { return ill.hits.Load() > n+1 })
 	ill.at.Store(nil)
-	g.decided(card.ID, "**yes**")
+	g.decided(card.ID, "**Allowed**")
 	if err := g.React("ada", asked, "❌"); err != nil {
 		t.Fatal(err)
 	}
@@ -275,6 +275,6 @@ func TestDiscordSignPutOnACardMeanwhile(t *testing.T) {
 		}
 	}
 	g.start()
-	g.decided(card.ID, "**yes**, <@"+g.User("carol").String()+">")
+	g.decided(card.ID, "**Allowed** by <@"+g.User("carol").String()+">")
 	g.hasReaction(asked, "✅")
 }

@@ -34,7 +34,7 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
 	card := g.say("ada", "random", "call bash {\"command\":\"echo hi\"}")
-	g.message("card", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I?") })
+	g.message("card", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "May I ") })
 	second := g.say("bob", "general", "say beside it")
 	g.hasReaction(second, "✅")
 	got := strings.Join(g.notedThreads(g.thread(second)), "")

@@ -28,7 +28,7 @@ func TestCardRefusedWithAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := g.answered("the click", i); !strings.Contains(string(got.Modal), "No, because…") {
+	if got := g.answered("the click", i); !strings.Contains(string(got.Modal), "Deny with a reason") {
 		t.Fatalf("no form is opened: %+v", got)
 	}
 	if _, err := g.Submit("ada", "c1:because:"+id, map[string]string{"text": ""}); err == nil {
@@ -39,7 +39,7 @@ func TestCardRefusedWithAReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.answered("the form", i)
-	g.decided(card.ID, "**no**, <@"+g.User("ada").String()+">: use two.txt instead")
+	g.decided(card.ID, "**Denied** by <@"+g.User("ada").String()+">: use two.txt instead")
 	g.hasReaction(asked, "✅")
 	if sees := strings.Join(g.modelSees(g.thread(asked)), "\n"); !strings.Contains(sees, "use two.txt instead") && !g.toldTheModel(asked, "use two.txt instead") {
 		t.Errorf("the agent is not told why: %s", sees)
@@ -55,9 +55,9 @@ func TestCardRefusedWithAReason(t *testing.T) {
 	if _, err := g.Submit("bob", because, map[string]string{"text": "I do not like it"}); err != nil {
 		t.Fatal(err)
 	}
-	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "not yours to answer") })
+	g.message("refusal", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "You cannot answer this") })
 	g.click("ada", second.ID, "c1:no:"+approvalOf(t, second))
-	g.decided(second.ID, "**no**")
+	g.decided(second.ID, "**Denied**")
 }
 
 // On Discord a yes held for one call, and the same was asked again and again.
@@ -67,7 +67,7 @@ func TestYesHoldsAsFarAsChosen(t *testing.T) {
 	asked, card := g.asks("ada", "echo one")
 	id := approvalOf(t, card)
 	g.click("bob", card.ID, "c1:always:"+id)
-	g.message("word to bob", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "not yours to answer") })
+	g.message("word to bob", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "You cannot answer this") })
 	g.click("ada", card.ID, "c1:always:"+id)
 	list := g.message("list", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "How far shall your yes hold?") })
 	if list.Flags&discordsim.FlagEphemeral == 0 || !slices.Equal(list.CustomIDs(), []string{"c1:keep:" + id}) {
@@ -82,7 +82,7 @@ func TestYesHoldsAsFarAsChosen(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.answered("the choice", i)
-	g.decided(card.ID, "**yes**")
+	g.decided(card.ID, "**Allowed**")
 	g.hasReaction(asked, "✅")
 	g.message("what is kept", func(m discordsim.Message) bool {
 		return m.ID == list.ID && strings.Contains(m.Text(), "Allowed from now on")
@@ -126,7 +126,7 @@ func TestCardOfAnEarlierVersion(t *testing.T) {
 	g.click("ada", card.ID, "c1:yes:"+id)
 	g.hasReaction(asked, "✅")
 	g.message("decided card", func(m discordsim.Message) bool {
-		return m.ID == card.ID && m.Content == "" && strings.Contains(m.Text(), "**yes**") && len(m.CustomIDs()) == 0
+		return m.ID == card.ID && m.Content == "" && strings.Contains(m.Text(), "**Allowed**") && len(m.CustomIDs()) == 0
 	})
 }
 
@@ -205,7 +205,7 @@ func TestStatusInARoomIsNotHeard(t *testing.T) {
 	card := g.say("ada", "general", g.mention("chorus")+"\n!call bash {\"command\":\"echo hi > x\"}\n!end\n!say after the card")
 	question := g.message("card", func(m discordsim.Message) bool { return answers(card)(m) && isCard(m) })
 	g.click("ada", question.ID, "c1:no:"+approvalOf(t, question))
-	g.decided(question.ID, "**no**")
+	g.decided(question.ID, "**Denied**")
 	g.hasReaction(card, "✅")
 	for who, room := range map[string]func() string{
 		"pia": func() string { return strings.Join(g.modelSees(g.room("general", "pia")), "|") },
@@ -214,7 +214,7 @@ func TestStatusInARoomIsNotHeard(t *testing.T) {
 		g.until(who+" hears the answers", func() bool {
 			return strings.Contains(room(), ": begun and ended") && strings.Contains(room(), ": after the card")
 		})
-		for _, never := range []string{"step 1", "thinking", "working", "May I?"} {
+		for _, never := range []string{"step 1", "thinking", "working", "May I "} {
 			if sees := room(); strings.Contains(sees, never) {
 				t.Errorf("%s heard %q: %s", who, never, sees)
 			}

@@ -89,7 +89,7 @@ func TestDiscordApprovalByButton(t *testing.T) {
 	g.end() // the question outlives the process that asked it
 	g.start()
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
-	decided := "**yes**, <@" + g.User("ada").String() + ">"
+	decided := "**Allowed** by <@" + g.User("ada").String() + ">"
 	g.message("decision on the card", func(m discordsim.Message) bool {
 		return m.ID == card.ID && len(m.CustomIDs()) == 0 && strings.Contains(m.Text(), decided)
 	})

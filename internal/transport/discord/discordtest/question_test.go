@@ -156,7 +156,7 @@ func TestDiscordServerAsksAPerson(t *testing.T) {
 	}
 	g.fills("bob", card, map[string]string{"name": "Bob", "count": "1", "size": "S"})
 	g.message("a refusal for bob", func(m discordsim.Message) bool {
-		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "This is not yours to answer")
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "You cannot answer this")
 	})
 	form, shown := g.opens("ada", card)
 	for _, want := range []string{`"title":"Your answer"`, `"description":"a whole number, at least 1","label":"count"`, `"description":"may be left out","label":"gift"`, `{"label":"Yes","value":"yes"}`, `{"label":"M","value":"M"}`} {

@@ -238,7 +238,7 @@ func TestRoomQuestionOfSeveral(t *testing.T) {
 	g.has(g.room("general", "chorus"), chat.KindReceived, 4)
 	goOn()
 	card := g.message("card", func(m discordsim.Message) bool {
-		return strings.Contains(m.Text(), "May I?") && len(m.CustomIDs()) > 0
+		return strings.Contains(m.Text(), "May I ") && len(m.CustomIDs()) > 0
 	})
 	g.click("ada", card.ID, "c1:yes:"+approvalOf(t, card))
 	g.message("answer", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "it is done") })

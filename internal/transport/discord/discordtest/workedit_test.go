@@ -39,7 +39,7 @@ func TestWorkTextIsEdited(t *testing.T) {
 		return err == nil && now.Description == "Only the page of settings gets a switch."
 	})
 	g.message("word to ada", func(m discordsim.Message) bool {
-		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "works by these words")
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "starts from this text")
 	})
 }
 
