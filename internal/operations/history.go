@@ -66,6 +66,8 @@ type RawEvent struct {
 	Who      string          `json:"who,omitempty"`
 	Run      string          `json:"run,omitempty"`
 	Platform string          `json:"platform,omitempty"`
+	Title    string          `json:"title"`             // of its kind, for people
+	Summary  string          `json:"summary,omitempty"` // what happened, on one line, for people
 	Body     json.RawMessage `json:"body"`
 }
 

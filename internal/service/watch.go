@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/eventline"
 	"chorus/internal/feed"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -287,7 +288,7 @@ func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.
 			return out, err
 		}
 		out.Items = append(out.Items, operations.RawEvent{Seq: ev.Seq, At: ev.At, Kind: string(ev.Body.Kind()), Who: ev.Who, Run: ev.Run,
-			Platform: ev.Platform, Body: hide.JSON(body)})
+			Platform: ev.Platform, Title: eventline.Title(string(ev.Body.Kind())), Summary: hide.Text(eventline.Line(ev.Body)), Body: hide.JSON(body)})
 	}
 	out.Next = next
 	return out, nil

@@ -14,6 +14,7 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"chorus/internal/chat"
+	"chorus/internal/eventline"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/http/charts"
@@ -150,7 +151,7 @@ func (p *Pages) journal(w http.ResponseWriter, r *http.Request, by operation.Cal
 		bySeq[q.Seq] = &requests.Items[i]
 	}
 	return p.render(w, http.StatusOK, "journal.html", map[string]any{"Layout": p.layout(r, by, "Journal"), "Session": s, "Events": events, "Requests": bySeq, "Audit": audit.Items, "Names": p.names(r.Context(), by),
-		"Query": q, "Kinds": chat.Kinds(), "More": link(v, "after", events.Next), "Export": exportLink("/api/sessions/"+url.PathEscape(s.ID)+"/export", v, "kind", "run"), "ExportAudit": exportLink("/api/audit/export", url.Values{"session": {s.ID}, "run": v["run"]}, "session", "run")})
+		"Query": q, "Kinds": eventKinds(), "More": link(v, "after", events.Next), "Export": exportLink("/api/sessions/"+url.PathEscape(s.ID)+"/export", v, "kind", "run"), "ExportAudit": exportLink("/api/audit/export", url.Values{"session": {s.ID}, "run": v["run"]}, "session", "run")})
 }
 
 // request shows what was sent to a model, and which part of it the provider could read from its cache.
@@ -288,7 +289,7 @@ func day(text string, later int) (time.Time, error) {
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil {
-		return at, operation.Errorf(operation.Invalid, "%.40q is no day; write one like 2026-11-17", text)
+		return at, operation.Errorf(operation.Invalid, "%.40q is not a date; write one like 2026-11-17", text)
 	}
 	return at.AddDate(0, 0, later), nil
 }
@@ -297,11 +298,11 @@ func day(text string, later int) (time.Time, error) {
 func countWords(n int, more bool) string {
 	switch {
 	case more:
-		return fmt.Sprintf("More than %d places, the newest first. Add a word to find fewer.", n)
+		return fmt.Sprintf("More than %d matches, newest first. Add a word to narrow the search.", n)
 	case n == 1:
-		return "1 place"
+		return "1 match"
 	case n > 1:
-		return fmt.Sprintf("%d places", n)
+		return fmt.Sprintf("%d matches", n)
 	}
 	return ""
 }
@@ -343,4 +344,15 @@ func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Call
 		data["Sessions"], data["More"] = list.Items, more(v, list.Next)
 	}
 	return p.render(w, http.StatusOK, "search.html", data)
+}
+
+// eventKind is a kind of event to filter by.
+type eventKind struct{ Kind, Title string }
+
+func eventKinds() []eventKind {
+	out := make([]eventKind, 0, len(chat.Kinds()))
+	for _, kind := range chat.Kinds() {
+		out = append(out, eventKind{kind, eventline.Title(kind)})
+	}
+	return out
 }

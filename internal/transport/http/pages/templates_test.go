@@ -146,7 +146,7 @@ func TestEveryPageRenders(t *testing.T) {
 			{"C": operations.Costs{}, "Query": operations.CostQuery{}, "Most": 0.0, "CachedShare": 0, "Month": 0.0, "Forecast": 0.0, "Free": false, "Chart": template.HTML("")}},
 		"doctor.html": {{"Checks": full[[]operations.Check]()}, {}},
 		"file.html":   {{"E": full[operations.Entry](), "Agent": "a", "Up": "b/c", "Lang": "go"}, {"E": operations.Entry{}, "Agent": "a", "Up": "", "Lang": ""}},
-		"journal.html": {{"Session": full[operations.Session](), "Audit": full[[]operations.AuditLine](), "Events": full[operation.List[operations.RawEvent]](), "Query": full[operations.EventQuery](), "Kinds": []string{"said"}, "More": "?after=3", "Export": "/x?format=", "ExportAudit": "/y?format=", "Requests": map[int64]*operations.Request{3: new(full[operations.Request]())}},
+		"journal.html": {{"Session": full[operations.Session](), "Audit": full[[]operations.AuditLine](), "Events": full[operation.List[operations.RawEvent]](), "Query": full[operations.EventQuery](), "Kinds": []eventKind{{"said", "Answer of the model"}}, "More": "?after=3", "Export": "/x?format=", "ExportAudit": "/y?format=", "Requests": map[int64]*operations.Request{3: new(full[operations.Request]())}},
 			{"Session": operations.Session{}, "Events": operation.List[operations.RawEvent]{}, "Query": operations.EventQuery{}, "Export": "/x?format=", "ExportAudit": "/y?format="}},
 		"hook.html": {{"H": full[operations.Hook](), "Runs": full[[]operations.HookRun](), "May": true, "Secret": "s", "Test": full[operations.HookTest](), "TestSteps": full[[]hookResult]()},
 			{"H": operations.Hook{}, "Runs": nil, "May": false}},
