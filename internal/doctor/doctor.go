@@ -1,9 +1,12 @@
-// Package doctor runs checks side by side and puts what they found into one report.
+// Package doctor runs checks in parallel and combines their findings into one report.
 //
-// It promises that the report has every section in the order the checks were given in,
-// that a check which hangs or panics becomes a line of the report instead of the end of
-// it, that every line which is not well says what to do, and that the report is whole
-// when the slowest check's time is over. What is checked is app's affair.
+// It promises that:
+//   - the report has every section, in the order in which the checks were given;
+//   - a check that hangs or panics becomes a line of the report instead of ending it;
+//   - every line that is not good says what to do;
+//   - the report is complete when the slowest check's time is over.
+//
+// The app decides what is checked.
 package doctor
 
 import (
@@ -14,11 +17,11 @@ import (
 	"time"
 )
 
-// Mark says how something is.
+// Mark says in what state something is.
 type Mark string
 
-// The marks. A note is neither good nor bad: something that is not there and need not
-// be, or that could not be looked at because of something else that is broken.
+// The marks. A note is neither good nor bad: it is about something that is missing but
+// optional, or that could not be checked because something else is broken.
 const (
 	OK     Mark = "ok"
 	Note   Mark = "note"
@@ -31,10 +34,10 @@ type Finding struct {
 	Name   string `json:"name"`
 	Mark   Mark   `json:"mark"`
 	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"` // what to do, a command where there is one
+	Fix    string `json:"fix,omitempty"` // what to do, as a command if there is one
 }
 
-// Good, Noted, Warning and Bad make findings; the last three with what to do.
+// Good, Noted, Warning and Bad return findings. The last three say what to do.
 func Good(name, format string, args ...any) Finding {
 	return Finding{Name: name, Mark: OK, Detail: fmt.Sprintf(format, args...)}
 }
@@ -44,27 +47,27 @@ func Noted(name, fix, format string, args ...any) Finding {
 	return Finding{Name: name, Mark: Note, Detail: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// Warning is something that works, but not as well as it should.
+// Warning is about something that works, but not as well as it should.
 func Warning(name, fix, format string, args ...any) Finding {
 	return Finding{Name: name, Mark: Warn, Detail: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// Bad is something that does not work.
+// Bad is about something that does not work.
 func Bad(name, fix, format string, args ...any) Finding {
 	return Finding{Name: name, Mark: Broken, Detail: fmt.Sprintf(format, args...), Fix: fix}
 }
 
-// Check looks at one thing. Several checks may share a section.
+// Check checks one thing. Several checks may share a section.
 type Check struct {
 	Section string
-	Within  time.Duration // it is not waited for any longer; 0: 3 seconds
+	Within  time.Duration // how long to wait for it; 0: 3 seconds
 	Do      func(context.Context) []Finding
 }
 
 // defaultWithin is long for anything on this machine.
 const defaultWithin = 3 * time.Second
 
-// grace is what a check has left to say that its time was over.
+// grace is what a check has left to report that its time was over.
 const grace = 200 * time.Millisecond
 
 // Section is what was found about one part.
@@ -73,7 +76,7 @@ type Section struct {
 	Findings []Finding `json:"findings"`
 }
 
-// Report is all that was found.
+// Report is everything that was found.
 type Report struct {
 	OK       bool      `json:"ok"` // nothing is broken; there may be warnings
 	Broken   int       `json:"broken"`
@@ -81,8 +84,8 @@ type Report struct {
 	Sections []Section `json:"sections"`
 }
 
-// Run makes all checks at the same time. heard, which may be nil, is told which
-// sections are still looked at, whenever one less is; never by two goroutines at once.
+// Run runs all checks at the same time. heard receives the sections that are not finished whenever
+// one finishes; it may be nil, and is never called by two goroutines at once.
 func Run(ctx context.Context, checks []Check, heard func(waiting []string)) Report {
 	if heard == nil {
 		heard = func([]string) {}
@@ -105,7 +108,7 @@ func Run(ctx context.Context, checks []Check, heard func(waiting []string)) Repo
 	return gather(checks, found)
 }
 
-// names are the sections with a check that is not done, each once.
+// names returns the sections with an unfinished check, each once.
 func names(checks []Check, done []bool) []string {
 	var out []string
 	for i, c := range checks {
@@ -116,8 +119,7 @@ func names(checks []Check, done []bool) []string {
 	return out
 }
 
-// run waits for the check, but not for ever: what hangs in a dead file system
-// hears of no deadline.
+// run waits for the check, but not forever: a check that hangs in a dead file system ignores its deadline.
 func (c Check) run(ctx context.Context) []Finding {
 	within := c.Within
 	if within <= 0 {
@@ -167,7 +169,7 @@ func gather(checks []Check, found [][]Finding) Report {
 	return r
 }
 
-// Before puts a section in front of the others; an empty one is left out.
+// Before inserts a section before the others, unless it is empty.
 func (r *Report) Before(section string, found []Finding) {
 	if len(found) == 0 {
 		return

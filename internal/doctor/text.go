@@ -12,11 +12,11 @@ import (
 
 // Style says how a report is written.
 type Style struct {
-	Look  theme.Theme // marks are signs with a colour; without colours they are words
-	Width int         // of the terminal, for long texts to go on below themselves; 0: they are one line
+	Look  theme.Theme // with colours, marks are coloured signs; without, they are words
+	Width int         // of the terminal, for wrapping long texts in their column; 0: they are one line
 }
 
-// look is a mark for people.
+// look is how a mark is shown.
 type look struct {
 	sign  string
 	style theme.Style
@@ -38,7 +38,7 @@ func (m Mark) look() look {
 // widestWord is the length of "broken".
 const widestWord = 6
 
-// mark is what stands at the beginning of a line.
+// mark returns the beginning of a line.
 func (s Style) mark(m Mark) string {
 	if !s.Look.Colored() {
 		return fmt.Sprintf("%-*s", widestWord, m)
@@ -47,8 +47,7 @@ func (s Style) mark(m Mark) string {
 	return s.Look.Paint(l.style, l.sign)
 }
 
-// Text is the report as a table: a line for each finding, and below each that is not
-// well what to do.
+// Text returns the report as a table: one line for each finding and, below each that is not good, what to do.
 func (r Report) Text(s Style) string {
 	var b strings.Builder
 	indent := widestWord + 4
@@ -77,7 +76,7 @@ func (r Report) Text(s Style) string {
 	return b.String()
 }
 
-// hang breaks a text that begins in a column so that it goes on in the same one.
+// hang wraps a text so that it continues in the column in which it begins.
 func (s Style) hang(words string, column int) string {
 	if s.Width <= 0 {
 		return words
@@ -85,7 +84,7 @@ func (s Style) hang(words string, column int) string {
 	return strings.Join(text.WrapWords(words, max(s.Width-1-column, 20), utf8.RuneCountInString), "\n"+strings.Repeat(" ", column))
 }
 
-// verdict is the report in a sentence.
+// verdict summarises the report in a sentence.
 func (r Report) verdict() string {
 	switch {
 	case r.Broken > 0 && r.Warnings > 0:
@@ -99,8 +98,8 @@ func (r Report) verdict() string {
 	}
 }
 
-// tame makes one line of what others wrote: file names and error messages may hold
-// anything, also what a terminal would obey.
+// tame makes a text from elsewhere one safe line: file names and error messages
+// may contain anything, including terminal control sequences.
 func tame(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -25,7 +25,7 @@ type Offered struct {
 	Error  string   `json:"error,omitempty"`
 }
 
-// Has reports whether a model is offered: it is listed, or a dated version of one that is.
+// Has reports whether a model is offered: it is listed, or it is a dated version of one that is.
 func (o Offered) Has(name string) bool {
 	undated, _ := withoutDate(name)
 	return slices.Contains(o.Models, name) || slices.Contains(o.Models, undated)
@@ -50,9 +50,8 @@ func (v Available) State(vendor Vendor) string {
 	}
 }
 
-// ReadAvailable reads the file in its form with providers, or in the flat one. A file
-// that is not there is an empty list; one that cannot be read is one too, beside the
-// error, which is then worth a warning and no more.
+// ReadAvailable reads the file in its form with providers, or in the flat form. A missing file is an empty
+// list. An unreadable file is also an empty list, together with an error that only deserves a warning.
 func ReadAvailable(path string) (Available, error) {
 	none := Available{Providers: map[string]Offered{}}
 	data, err := os.ReadFile(path)
@@ -69,8 +68,8 @@ func ReadAvailable(path string) (Available, error) {
 	return v, nil
 }
 
-// ParseAvailable reads the file's content. The flat form has the vendors at the top,
-// with or without last_updated among them.
+// ParseAvailable parses the file's contents. The flat form has the vendors
+// at the top level, with or without last_updated.
 func ParseAvailable(data []byte) (Available, error) {
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
@@ -78,7 +77,7 @@ func ParseAvailable(data []byte) (Available, error) {
 	}
 	v := Available{Providers: map[string]Offered{}}
 	if at, ok := top["last_updated"]; ok {
-		// A date of another form is no reason to lose the list.
+		// A date in another form is no reason to lose the list.
 		var text string
 		if json.Unmarshal(at, &text) == nil {
 			v.LastUpdated = parseTime(text)
@@ -104,7 +103,7 @@ func ParseAvailable(data []byte) (Available, error) {
 	return v, nil
 }
 
-// parseTime reads a time with or without a zone; the zero time when it is none.
+// parseTime parses a time with or without a zone. It returns the zero time if it cannot.
 func parseTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05"} {
 		if at, err := time.Parse(layout, text); err == nil {
@@ -114,7 +113,7 @@ func parseTime(text string) time.Time {
 	return time.Time{}
 }
 
-// Write writes the file whole or not at all.
+// Write writes the file completely or not at all.
 func (v Available) Write(path string) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// BuiltIn are the vendors that the environment alone makes, in the order in which a
-// default is looked for. env is asked again whenever a key is needed.
+// BuiltIn returns the vendors that follow from the environment alone, in the order in which a
+// default is looked for. env is called again whenever a key is needed.
 func BuiltIn(env func(string) string) []Vendor {
 	var out []Vendor
 	for _, p := range catalog.Providers() {
@@ -31,9 +31,8 @@ func fromEnv(p catalog.Provider, env func(string) string) func(string) (string, 
 	}
 }
 
-// Declare makes a vendor out of what a file says of it. The kind may be left out: it
-// follows from the name or from which settings there are. A value may be ${VARIABLE}
-// or file:PATH, which are looked up each time the value is needed.
+// Declare returns a vendor from a file's settings. The kind may be omitted: it follows from the name or from
+// the settings. A value may be ${VARIABLE} or file:PATH, which are resolved each time the value is needed.
 func Declare(name string, kind Kind, settings map[string]string, provides []string, env func(string) string) (Vendor, error) {
 	v := Vendor{Name: name, Kind: kind, Declared: true}
 	if name == "" || strings.ContainsAny(name, "/ \t\n") {
@@ -58,7 +57,7 @@ func Declare(name string, kind Kind, settings map[string]string, provides []stri
 	return v, nil
 }
 
-// Expand looks up what a value of a config file refers to: file:PATH is the file's
+// Expand resolves a config value that is a reference: file:PATH is the file's
 // content, ${NAME} a variable (or the file that NAME_FILE names).
 func Expand(value string, env func(string) string) (string, error) {
 	if path, ok := strings.CutPrefix(value, "file:"); ok {
@@ -82,9 +81,8 @@ func Expand(value string, env func(string) string) (string, error) {
 	}
 }
 
-// Infer says of which kind a vendor is that does not say so itself: by its name if
-// that is a kind's, else by the settings it has. Two kinds' keys in one vendor, or
-// none, are an error.
+// Infer returns the kind of a vendor that does not state it: by its name if that is a kind's, or else by
+// its settings. If a vendor has the keys of two kinds, or of none, that is an error.
 func Infer(name string, settings []string) (Kind, error) {
 	if p, ok := catalog.FindAlias(name); ok {
 		return Kind(p.Name), nil
@@ -105,14 +103,14 @@ func Infer(name string, settings []string) (Kind, error) {
 	case len(found) > 1:
 		return "", fmt.Errorf("vendor %s: its config has the settings of %s; make a vendor of each, or say kind: in its config", name, strings.Join(found, " and "))
 	case slices.Contains(settings, "api_base") || slices.Contains(settings, "base_url"):
-		return Kind(assumed), nil // an address alone: nearly every server speaks like OpenAI's
+		return Kind(assumed), nil // only an address: nearly every server is compatible with OpenAI's
 	default:
 		return "", fmt.Errorf("vendor %s: its config has no key that says whose it is; say kind: there, with one of %s", name, kindNames())
 	}
 }
 
-// Merge puts declared vendors before the built-in ones. One that has a built-in's name
-// takes its place, and what it does not set itself comes from the environment.
+// Merge puts declared vendors before the built-in ones. A declared vendor with a built-in name
+// replaces that vendor, and what it does not set comes from the environment.
 func Merge(declared, built []Vendor) []Vendor {
 	out := slices.Clone(declared)
 	for _, b := range built {
@@ -128,7 +126,7 @@ func Merge(declared, built []Vendor) []Vendor {
 	return out
 }
 
-// or asks v first: for a key as for the address, whatever the setting is called there.
+// or asks v first, for key and address whatever the setting is called there.
 func (v Vendor) or(b Vendor) func(string) (string, error) {
 	group := func(key string) []string {
 		s := v.Provider().Settings

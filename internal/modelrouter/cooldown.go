@@ -7,7 +7,7 @@ import (
 	"chorus/internal/model"
 )
 
-// pick is the first key that is well and was not tried; nil when there is none.
+// pick returns the first healthy key that was not tried, or nil.
 func (p *Pool) pick(tried map[*keyState]bool) *keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -20,8 +20,8 @@ func (p *Pool) pick(tried map[*keyState]bool) *keyState {
 	return nil
 }
 
-// doubtful is a key that rests only because it was not accepted, the one that failed
-// longest ago: somebody may have paid by now. Better to ask than to refuse unasked.
+// doubtful returns the key that rests only because it was not accepted and failed longest ago:
+// somebody may have paid by now, and asking is better than refusing unasked.
 func (p *Pool) doubtful() *keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -34,11 +34,11 @@ func (p *Pool) doubtful() *keyState {
 	return first
 }
 
-// soonest is as good as at once; no time at all would mean that nobody said how long.
+// soonest is practically at once. Zero would mean that nobody said how long to wait.
 const soonest = time.Millisecond
 
-// wait is how long it takes until the first key that was too fast may be asked again. One
-// whose rest ended while the others were asked is free already.
+// wait returns how long it takes until the first rate-limited key may be asked again. A
+// key whose rest ended while the others were asked is already free.
 func (p *Pool) wait() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +51,8 @@ func (p *Pool) wait() time.Duration {
 	return least
 }
 
-// well notes that a key works. One that rests because another call was refused
-// meanwhile goes on resting.
+// well records that a key works. If it rests because another call
+// was refused meanwhile, it continues to rest.
 func (p *Pool) well(s *keyState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *Pool) well(s *keyState) {
 	}
 }
 
-// rest lets a key rest after a failure that is the key's. A key that is alone never
-// rests: nobody could take its place, and the caller knows how to wait.
+// rest lets a key rest after a failure that is due to the key. An only key never
+// rests: nothing could replace it, and the caller knows how to wait.
 func (p *Pool) rest(s *keyState, e *model.Error) {
 	if e.Kind != model.RateLimited && e.Kind != model.Auth {
 		return
@@ -74,7 +74,7 @@ func (p *Pool) rest(s *keyState, e *model.Error) {
 	}
 	now := time.Now()
 	if now.Before(s.until) && s.auth == (e.Kind == model.Auth) {
-		// Calls that ran side by side fail side by side; that is one strike.
+		// Calls that ran in parallel fail in parallel; that counts as one strike.
 		s.until = later(s.until, now.Add(e.RetryAfter))
 		return
 	}
@@ -93,12 +93,11 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// leastSecret is how long a word must be to be taken out of a text: a shorter one is
-// no key, and taking it out would only garble what is said.
+// leastSecret is how long a word must be to be redacted: a shorter one is no
+// key, and redacting it would only garble the text.
 const leastSecret = 6
 
-// clean is a failure that may be shown: no key of the vendor's in it, and the place
-// where the key is set.
+// clean makes a failure fit to show: it removes the vendor's keys and adds where the key is set.
 func (p *Pool) clean(e *model.Error) *model.Error {
 	out := *e
 	out.Setting = p.vendor.KeySetting()

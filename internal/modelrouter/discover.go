@@ -11,29 +11,28 @@ import (
 	"chorus/internal/pattern"
 )
 
-// Lister says what a vendor offers, which also shows whether its key is accepted.
+// Lister returns what a vendor offers, which also shows whether its key is accepted.
 type Lister interface {
 	Models(context.Context) ([]string, error)
 }
 
-// Limits bound a discovery.
+// Limits limit a discovery.
 type Limits struct {
 	Total, Each time.Duration // 0: 30 and 10 seconds
 	AtOnce      int           // vendors asked at the same time; 0: 8
 }
 
-// Discovery is how the vendors are asked.
+// Discovery says how the vendors are asked.
 type Discovery struct {
 	Vendors []Vendor
 	Open    func(Vendor) (Lister, error)
-	Before  Available                            // what was known; kept of a vendor that cannot be reached
-	Heard   func(vendor string, offered Offered) // called for each, one at a time; may be nil
+	Before  Available                            // what was known; kept for vendors that cannot be reached
+	Heard   func(vendor string, offered Offered) // called for each vendor, one at a time; may be nil
 	Limits
 }
 
-// Discover asks every configured vendor at the same time what it offers. It does not
-// fail: a vendor that does not answer says so in its place. A key that is not accepted
-// makes an empty list that is not valid.
+// Discover asks all configured vendors in parallel what they offer. It does not fail: a vendor that does not
+// answer is marked so in its place. For a key that is not accepted, the list is empty and not valid.
 func Discover(ctx context.Context, d Discovery) Available {
 	total, each, atOnce := d.Total, d.Each, d.AtOnce
 	if total <= 0 {
@@ -95,8 +94,8 @@ func (d Discovery) ask(ctx context.Context, v Vendor, limit time.Duration, place
 	return o
 }
 
-// failed is a vendor without an answer. Only a key that was not accepted is said to be
-// invalid and empties the list; a network that was down for a moment does not.
+// failed returns the entry of a vendor without an answer. Only a key that was not accepted makes
+// the entry invalid and the list empty; a short network failure does not.
 func (d Discovery) failed(v Vendor, err error) Offered {
 	o := Offered{Models: []string{}, Error: err.Error()}
 	if before, ok := d.Before.Providers[v.Name]; ok && model.KindOf(err) != model.Auth && before.Models != nil {
@@ -105,8 +104,8 @@ func (d Discovery) failed(v Vendor, err error) Offered {
 	return o
 }
 
-// tidy is the list as people want to see it: sorted, each once, and of a model that is listed
-// with and without a date only the name without.
+// tidy returns the list as people want to see it: sorted, without duplicates, and
+// without the dated name of a model that is also listed without a date.
 func tidy(names []string) []string {
 	out := slices.DeleteFunc(slices.Clone(names), func(s string) bool {
 		name, dated := withoutDate(s)
@@ -116,11 +115,11 @@ func tidy(names []string) []string {
 	return append([]string{}, slices.Compact(out)...)
 }
 
-// date is how vendors put the day of a version behind a model's name: gpt-4o-2024-08-06,
-// claude-sonnet-4-5-20250929, claude-sonnet-4-5@20250929.
+// date matches the version date that vendors add to a model's name:
+// gpt-4o-2024-08-06, claude-sonnet-4-5-20250929, claude-sonnet-4-5@20250929.
 var date = pattern.Lazy(`[-@](20\d\d-\d\d-\d\d|20\d{6})$`)
 
-// withoutDate is a model's name without the day of its version, and whether it has one.
+// withoutDate returns a model's name without its version date, and whether it has one.
 func withoutDate(name string) (string, bool) {
 	at := date().FindStringIndex(name)
 	if at == nil || at[0] == 0 {

@@ -7,10 +7,10 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// Kind is whose protocol a vendor speaks: the name of a provider in the catalog.
+// Kind says whose protocol a vendor uses: the name of a provider in the catalog.
 type Kind string
 
-// Provider is what the catalog knows of the kind.
+// Provider returns what the catalog knows about the kind.
 func (k Kind) Provider() catalog.Provider {
 	p, _ := catalog.Find(string(k))
 	return p
@@ -19,7 +19,7 @@ func (k Kind) Provider() catalog.Provider {
 // Known reports whether the catalog has it.
 func (k Kind) Known() bool { _, ok := catalog.Find(string(k)); return ok }
 
-// unknownKind says which kinds there are.
+// unknownKind returns an error that lists the kinds.
 func unknownKind(vendor string, k Kind) error {
 	return fmt.Errorf("vendor %s: there is no kind %q; there are %s", vendor, k, kindNames())
 }

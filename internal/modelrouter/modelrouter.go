@@ -1,11 +1,12 @@
 // Package modelrouter knows who can be asked for which model, and with which key.
 //
-// It promises that the same name, the same vendors and the same lists resolve to the
-// same model, and that an error says which vendors were considered and why none fits;
-// that keys are read when they are needed and read again when one is not accepted, so
-// that a key can be changed under a running program; that a call moves to another key
-// only as long as nothing of its answer was shown; and that no key ever stands in an
-// error. What plugs stand behind a kind is app's affair.
+// It promises that:
+//   - the same name, vendors and lists always resolve to the same model, and an error says which vendors were considered and why none fits;
+//   - keys are read when they are needed and read again when one is not accepted, so that a key can be changed in a running program;
+//   - a call moves to another key only as long as nothing of its answer was shown;
+//   - no key ever appears in an error.
+//
+// The app decides which implementation a kind has.
 package modelrouter
 
 import (
@@ -19,22 +20,19 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// Vendor is somebody who offers models, under a name that people put before a slash.
+// Vendor offers models, under a name that people put before a slash.
 type Vendor struct {
 	Name string
 	Kind Kind
-	// Config gives a setting by its name in the config file (anthropic_api_key,
-	// api_base, …), "" for one that is not set. It is asked anew whenever the value
-	// is needed and must be safe for concurrent use.
+	// Config returns a setting by its name in the config file (anthropic_api_key, api_base, …), or "" if it
+	// is not set. It is called whenever the value is needed and must be safe for concurrent use.
 	Config func(key string) (string, error)
-	// Provides are the models it is chosen for when only the model is named.
+	// Provides are the models for which it is chosen if only the model is named.
 	Provides []Pattern
-	// Headers are sent with each request, Extra is added to its body, where the kind
-	// allows for it.
+	// Headers are sent with each request, and Extra is added to its body if the kind supports it.
 	Headers map[string]string
 	Extra   map[string]any
-	// Declared: somebody wrote it into a file. The others are built in, and most of
-	// them wait for a key.
+	// Declared means that it is in a file. The others are built in, and most of them wait for a key.
 	Declared bool
 }
 
@@ -43,23 +41,23 @@ type Account struct {
 	Key    string // "": none is needed, or the kind finds its own
 	Base   string // the address; "": the kind's own
 	values map[string]string
-	secret []string // the names among values that must not be seen
+	secret []string // the names among values that must not be shown
 }
 
-// Get is one of the kind's other settings.
+// Get returns one of the kind's other settings.
 func (a Account) Get(name string) string { return a.values[name] }
 
-// String hides the key and all else, also from somebody who prints or logs it whole.
+// String hides the key and everything else if the account is printed or logged.
 func (a Account) String() string { return "an account" }
 
-// GoString hides it too.
+// GoString hides them too.
 func (a Account) GoString() string { return a.String() }
 
 func (a Account) equal(b Account) bool {
 	return a.Key == b.Key && a.Base == b.Base && maps.Equal(a.values, b.values)
 }
 
-// secrets are the values that must not be seen.
+// secrets returns the values that must not be shown.
 func (a Account) secrets() []string {
 	out := []string{a.Key}
 	for _, name := range a.secret {
@@ -68,7 +66,7 @@ func (a Account) secrets() []string {
 	return slices.DeleteFunc(out, func(s string) bool { return s == "" })
 }
 
-// get reads the first of the settings that is set; a key may also stand in a file.
+// get reads the first of the settings that is set. A key may also be in a file.
 func (v Vendor) get(names ...string) (string, error) {
 	if v.Config == nil {
 		return "", nil
@@ -101,10 +99,9 @@ func (v Vendor) get(names ...string) (string, error) {
 	return "", nil
 }
 
-// Accounts reads the vendor's keys and settings as they are now. Several keys stand
-// behind each other with commas or line ends between; each of them is an account. A
-// vendor that needs none has one account without. The error is a *NoKey when a key is
-// missing.
+// Accounts reads the vendor's present keys and settings. Several keys are separated by
+// commas or line ends; each is an account. A vendor that needs no key has one account
+// without. If a key is missing, the error is a *NoKey.
 func (v Vendor) Accounts() ([]Account, error) {
 	if !v.Kind.Known() {
 		return nil, unknownKind(v.Name, v.Kind)
@@ -142,7 +139,7 @@ func (v Vendor) Accounts() ([]Account, error) {
 	}
 }
 
-// SplitKeys takes several keys apart, in their order, each once.
+// SplitKeys splits several keys, in order and without duplicates.
 func SplitKeys(text string) []string {
 	var out []string
 	for _, key := range strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == '\n' || r == '\r' }) {
@@ -153,9 +150,8 @@ func SplitKeys(text string) []string {
 	return out
 }
 
-// Configured reports whether the vendor was meant to be used: a file names it and it
-// lacks nothing, or the environment has its key. A key that cannot be read counts, so
-// that somebody hears of it.
+// Configured reports whether the vendor was meant to be used: a file names it and nothing is missing, or the
+// environment has its key. A key that cannot be read counts too, so that somebody gets to know.
 func (v Vendor) Configured() bool {
 	accounts, err := v.Accounts()
 	if err != nil {
@@ -180,10 +176,10 @@ func (v Vendor) Configured() bool {
 	return true
 }
 
-// Provider is what the catalog knows of whose protocol the vendor speaks.
+// Provider returns what the catalog knows about the vendor's protocol.
 func (v Vendor) Provider() catalog.Provider { return v.Kind.Provider() }
 
-// KeySetting is where the vendor's key is to be put, as a person would look for it.
+// KeySetting returns where the vendor's key should be set, as a person would look for it.
 func (v Vendor) KeySetting() string {
 	switch p := v.Provider(); {
 	case len(p.Settings.Key) == 0:
@@ -195,8 +191,8 @@ func (v Vendor) KeySetting() string {
 	}
 }
 
-// Catalog is the name under which the catalog has the vendor's models: the kind's,
-// unless it is a server of somebody's own that only speaks like OpenAI's.
+// Catalog returns the name under which the catalog has the vendor's models: the kind's,
+// unless it is somebody's own server that is only compatible with OpenAI's.
 func (v Vendor) Catalog() string {
 	if p := v.Provider(); p.Compatible && v.Declared && v.Name != p.Name {
 		if base, err := v.get(p.Settings.Address...); err != nil || base != "" {
@@ -206,7 +202,7 @@ func (v Vendor) Catalog() string {
 	return string(v.Kind)
 }
 
-// NoKey is a vendor that cannot be asked for want of a key.
+// NoKey is the error for a vendor that cannot be asked because a key is missing.
 type NoKey struct{ cause model.Error }
 
 func (v Vendor) noKey() *NoKey {
@@ -222,5 +218,5 @@ func (v Vendor) noKey() *NoKey {
 // Error says what to set.
 func (e *NoKey) Error() string { return e.cause.Message }
 
-// Unwrap makes it a model's failure of the kind auth that happened before anybody was asked.
+// Unwrap returns a model failure of the kind auth that happened before anybody was asked.
 func (e *NoKey) Unwrap() error { return &e.cause }

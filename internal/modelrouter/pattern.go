@@ -7,18 +7,17 @@ import (
 	"strings"
 )
 
-// Pattern is a rule for names of models. It always speaks of the whole name: as it
-// stands, with * for any number of characters and ? for one, or, if it has a
-// backslash or ".*", as a regular expression.
+// Pattern is a rule for model names. It always matches the whole name: literally, with * for any number of
+// characters and ? for one, or, if it contains a backslash or ".*", as a regular expression.
 type Pattern struct {
 	text string
 	re   *regexp.Regexp // nil: a glob
 }
 
-// maxPattern is far above any model's name; an expression must be readable by people.
+// maxPattern is far longer than any model's name; an expression must be readable by people.
 const maxPattern = 512
 
-// Compile reads a pattern.
+// Compile parses a pattern.
 func Compile(text string) (Pattern, error) {
 	switch {
 	case strings.TrimSpace(text) == "":
@@ -30,7 +29,7 @@ func Compile(text string) (Pattern, error) {
 	}
 	re, err := regexp.Compile(`\A(?:` + text + `)\z`)
 	if err == nil {
-		_, err = regexp.Compile(text) // "a)(b" is only whole between our parentheses
+		_, err = regexp.Compile(text) // "a)(b" is only valid between our parentheses
 	}
 	if err != nil {
 		return Pattern{}, fmt.Errorf(`the pattern %q has a backslash or ".*" and so is a regular expression, but %w`, text, err)
@@ -38,10 +37,10 @@ func Compile(text string) (Pattern, error) {
 	return Pattern{text: text, re: re}, nil
 }
 
-// String is the pattern as it was written.
+// String returns the pattern as written.
 func (p Pattern) String() string { return p.text }
 
-// Match reports whether it fits a whole name.
+// Match reports whether it matches a whole name.
 func (p Pattern) Match(name string) bool {
 	if p.re != nil {
 		return p.re.MatchString(name)
@@ -49,7 +48,7 @@ func (p Pattern) Match(name string) bool {
 	return glob([]rune(p.text), []rune(name))
 }
 
-// glob goes back to the last star only, so it takes at most len(pattern)*len(name) steps.
+// glob backtracks only to the last star, so it takes at most len(pattern)*len(name) steps.
 func glob(pattern, name []rune) bool {
 	p, n, star, mark := 0, 0, -1, 0
 	for n < len(name) {

@@ -14,16 +14,16 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// Maker makes the model behind one account. It must not ask anybody anything.
+// Maker returns the model for one account. It must not make any request.
 type Maker func(Vendor, Account) (model.Model, error)
 
-// Pool is a vendor that can be asked, whatever number of keys it has. It always takes
-// the first key that is well, since a prompt cache belongs to an account; a key that
-// was refused for its rate or quota rests, and so does one that was not accepted.
+// Pool is a vendor that can be asked, with any number of keys. It always uses the first
+// healthy key, because a prompt cache belongs to an account. A key that was refused for its
+// rate or quota rests, and so does one that was not accepted.
 //
-// While nothing of an answer was shown, a refused key is followed by the next one at
-// once. When a key is not accepted, the credentials are read again; if they changed,
-// the call is made once more with them. It is safe for concurrent use.
+// While nothing of an answer was shown, a refused key is followed by the next one at once.
+// When a key is not accepted, the credentials are read again; if they changed, the call is
+// made once more with them. It is safe for concurrent use.
 type Pool struct {
 	vendor Vendor
 	make   Maker
@@ -35,24 +35,24 @@ type Pool struct {
 var _ model.Model = (*Pool)(nil)
 var _ Lister = (*Pool)(nil)
 
-// keyState is one key and how it fares. A state whose account changes is replaced.
+// keyState is one key and its state. If its account changes, the keyState is replaced.
 type keyState struct {
 	account Account
-	model   model.Model // nil until it is asked for
+	model   model.Model // nil until it is needed
 	until   time.Time   // it rests until then
 	auth    bool        // because it was not accepted
 	strikes int         // how often in a row it had to rest
 }
 
-// The rest of a key that was refused without a word about how long: long enough for a
-// limit by the minute, and no longer than a person would wait before looking.
+// How long a key rests that was refused without a stated wait: long enough for a
+// per-minute limit, and no longer than a person would wait before checking.
 const (
 	shortRest = time.Minute
 	longRest  = 10 * time.Minute
 )
 
-// Open reads the vendor's keys. It makes no model and asks nobody yet; the error is a
-// *NoKey when there is no key.
+// Open reads the vendor's keys. It makes no model and no request yet.
+// If there is no key, the error is a *NoKey.
 func Open(v Vendor, make Maker) (*Pool, error) {
 	p := &Pool{vendor: v, make: make}
 	if err := p.read(); err != nil {
@@ -61,11 +61,10 @@ func Open(v Vendor, make Maker) (*Pool, error) {
 	return p, nil
 }
 
-// Vendor is whose pool it is.
+// Vendor returns the pool's vendor.
 func (p *Pool) Vendor() Vendor { return p.vendor }
 
-// read takes the credentials as they are now and keeps what is known of those that
-// stayed.
+// read reads the present credentials and keeps the state of those that stayed.
 func (p *Pool) read() error {
 	accounts, err := p.vendor.Accounts()
 	if err != nil {
@@ -90,21 +89,21 @@ func (p *Pool) read() error {
 	return nil
 }
 
-// ambient reports whether the provider finds its credentials itself, so that a new model
-// may find others although no setting changed.
+// ambient reports whether the provider finds its credentials itself, so that a
+// new model may find others although no setting changed.
 func (s *keyState) ambient(p catalog.Provider) bool {
 	set := func(name string) bool { return s.account.Get(name) != "" }
 	return p.Credentials != nil && !slices.ContainsFunc(p.Credentials, set)
 }
 
-// renew forgets the model of a key, so that it looks for its credentials again.
+// renew drops the model of a key, so that it looks for its credentials again.
 func (p *Pool) renew(s *keyState) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.model = nil
 }
 
-// of is the model of a key, made on first use.
+// of returns the model of a key, created on first use.
 func (p *Pool) of(s *keyState) (model.Model, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,14 +117,14 @@ func (p *Pool) of(s *keyState) (model.Model, error) {
 	return s.model, nil
 }
 
-// all are the keys at this moment.
+// all returns the present keys.
 func (p *Pool) all() []*keyState {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.keys
 }
 
-// Prepare implements model.Model. The body is the same whatever key sends it.
+// Prepare implements model.Model. The body is the same whichever key sends it.
 func (p *Pool) Prepare(r model.Request) (model.Prepared, error) {
 	m, err := p.of(p.all()[0])
 	if err != nil {
@@ -134,8 +133,8 @@ func (p *Pool) Prepare(r model.Request) (model.Prepared, error) {
 	return m.Prepare(r)
 }
 
-// Stream implements model.Model. It asks again with another key at most; a provider
-// that is busy or gone is the caller's to try again.
+// Stream implements model.Model. It only retries with another key; if a provider
+// is busy or unreachable, retrying is up to the caller.
 func (p *Pool) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.Chunk, error] {
 	return func(yield func(model.Chunk, error) bool) {
 		c := &call{pool: p, ctx: ctx, prep: prep, tried: map[*keyState]bool{}}
@@ -155,7 +154,7 @@ func (p *Pool) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[model.
 	}
 }
 
-// call is one answer that is being sought.
+// call is one answer that is being requested.
 type call struct {
 	pool   *Pool
 	ctx    context.Context
@@ -164,7 +163,7 @@ type call struct {
 	reread bool
 }
 
-// begin is the key to begin with.
+// begin returns the key to begin with.
 func (c *call) begin() (*keyState, error) {
 	p := c.pool
 	if s := p.pick(nil); s != nil {
@@ -185,8 +184,8 @@ func (c *call) begin() (*keyState, error) {
 		Message: fmt.Sprintf("all %d keys rest; the first is free again in %s", len(p.all()), wait.Round(time.Second))}
 }
 
-// ask plays an answer through. The failure is given back while another key may still
-// be asked; otherwise it was passed on.
+// ask requests an answer and passes it on. It returns a failure if another key
+// may still be asked; otherwise the failure was passed on.
 func (c *call) ask(s *keyState, yield func(model.Chunk, error) bool) (*model.Error, error) {
 	c.tried[s] = true
 	m, err := c.pool.of(s)
@@ -219,8 +218,8 @@ func (c *call) ask(s *keyState, yield func(model.Chunk, error) bool) (*model.Err
 	return nil, nil
 }
 
-// after is who is asked next when a key failed before anything was shown: nil when
-// the failure stands.
+// after returns the key to try next if a key failed before anything
+// was shown, or nil if the failure is final.
 func (c *call) after(s *keyState, e *model.Error) (*keyState, error) {
 	p := c.pool
 	if c.ctx.Err() != nil {
@@ -256,13 +255,13 @@ func (c *call) after(s *keyState, e *model.Error) (*keyState, error) {
 	}
 }
 
-// failure is an error that no provider made, as one of a model's.
+// failure turns an error that no provider made into a model's error.
 func (c *call) failure(kind model.ErrorKind, err error) error {
 	return c.pool.clean(&model.Error{Kind: kind, Provider: c.pool.vendor.Name, Model: c.prep.Model, Message: err.Error()})
 }
 
-// Models lists what the vendor offers, and asks with every key whether it is accepted.
-// When only some are, the list comes with a *SomeKeys.
+// Models lists what the vendor offers, and checks with every key whether it is
+// accepted. If only some are, the list comes with a *SomeKeys.
 func (p *Pool) Models(ctx context.Context) ([]string, error) {
 	var names []string
 	var failed []error
@@ -301,7 +300,7 @@ func (p *Pool) Models(ctx context.Context) ([]string, error) {
 	}
 }
 
-// Close lets go of idle connections. The pool may be used again.
+// Close closes idle connections. The pool may be used again.
 func (p *Pool) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -312,13 +311,13 @@ func (p *Pool) Close() {
 	}
 }
 
-// SomeKeys says that some of a vendor's keys do not work while others do.
+// SomeKeys means that some of a vendor's keys do not work while others do.
 type SomeKeys struct {
 	Of     int
 	Failed []error
 }
 
-// Error says which.
+// Error says which keys do not work.
 func (e *SomeKeys) Error() string {
 	return fmt.Sprintf("%d of %d keys failed: %v", len(e.Failed), e.Of, strings.ReplaceAll(errors.Join(e.Failed...).Error(), "\n", "; "))
 }

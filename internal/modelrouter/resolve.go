@@ -14,16 +14,16 @@ import (
 type Choice struct {
 	Vendor string
 	Kind   Kind
-	Model  string // as the vendor calls it; may have slashes and colons of its own
+	Model  string // the vendor's name for it; may contain slashes and colons
 }
 
-// String is the full name, which resolves to the same choice again.
+// String returns the full name, which resolves to the same choice again.
 func (c Choice) String() string { return c.Vendor + "/" + c.Model }
 
-// Resolve finds who gives a model. A name with a vendor's or a kind's name before the
-// first slash is that vendor's; any other is looked for in the rules of the vendors in
-// their order, in the lists that they gave, in the catalog, and by its beginning. The
-// error is an *Unknown. It is pure but for Config, which says who has a key.
+// Resolve finds who offers a model. A name with a vendor's or kind's name before the first slash
+// belongs to that vendor. Any other name is looked for in the rules of the vendors in their order,
+// in the lists that they gave, in the catalog, and by its prefix. The error is an *Unknown. Resolve
+// is pure except for Config, which says who has a key.
 func Resolve(name string, vendors []Vendor, discovered Available, known []catalog.Entry) (Choice, error) {
 	s := &search{name: name, vendors: vendors, discovered: discovered, known: known}
 	for _, find := range []func() (Choice, bool){s.prefixed, s.ruled, s.listed, s.catalogued} {
@@ -54,8 +54,8 @@ func (s *search) named(name string) (Vendor, bool) {
 	return s.vendors[i], true
 }
 
-// prefixed is vendor/model, or kind/model. A vendor's name wins; but a built-in one
-// that has no key makes room for a vendor of its kind that has.
+// prefixed resolves vendor/model or kind/model. A vendor's name takes precedence, but a
+// built-in vendor without a key gives way to a vendor of its kind that has one.
 func (s *search) prefixed() (Choice, bool) {
 	first, rest, ok := strings.Cut(s.name, "/")
 	if !ok || rest == "" {
@@ -73,8 +73,8 @@ func (s *search) prefixed() (Choice, bool) {
 	return Choice{v.Name, v.Kind, rest}, found
 }
 
-// ofKind is the first vendor of a kind that can be asked for the model, else the
-// built-in one, whose error says which key is missing.
+// ofKind returns the first vendor of a kind that can be asked for the model, or
+// else the built-in one, whose error says which key is missing.
 func (s *search) ofKind(k Kind, name string) (Vendor, bool) {
 	var fallback Vendor
 	for _, v := range s.vendors {
@@ -127,7 +127,7 @@ func (s *search) ruled() (Choice, bool) {
 }
 
 func patterns(all []Pattern) string {
-	const most = 4 // enough to see what sort of rules they are
+	const most = 4 // enough to show what kind of rules they are
 	var out []string
 	for _, p := range all[:min(len(all), most)] {
 		out = append(out, p.String())
@@ -138,7 +138,7 @@ func patterns(all []Pattern) string {
 	return strings.Join(out, ", ")
 }
 
-// listed asks what the vendors said they have. One with rules keeps to them.
+// listed asks what the vendors said they have. A vendor with rules is limited to them.
 func (s *search) listed() (Choice, bool) {
 	for _, v := range s.vendors {
 		if v.provides(s.name) != silent {
@@ -183,8 +183,8 @@ func (s *search) catalogued() (Choice, bool) {
 	return Choice{v.Name, v.Kind, s.name}, ok
 }
 
-// byPrefix is whose a name is by its beginning; "": nobody's. A letter must not follow:
-// o1 and o1-mini, not olmo or o1x.
+// byPrefix returns the kind to which a name belongs by its prefix, or "". A letter must
+// not follow the prefix: o1 and o1-mini match, olmo and o1x do not.
 func byPrefix(name string) Kind {
 	for _, p := range catalog.Providers() {
 		for _, prefix := range p.Prefixes {
@@ -196,18 +196,18 @@ func byPrefix(name string) Kind {
 	return ""
 }
 
-// Reason is why a vendor was not chosen.
+// Reason says why a vendor was not chosen.
 type Reason struct{ Vendor, Why string }
 
-// Unknown is a name that no vendor has.
+// Unknown is the error for a name that no vendor has.
 type Unknown struct {
 	Name       string
 	Considered []Reason
 	Near       string   // a full name that may have been meant; may be ""
-	Vendors    []string // what could stand before the slash
+	Vendors    []string // what could come before the slash
 }
 
-// Error names the model, what may have been meant, and why each vendor was passed by.
+// Error names the model, what may have been meant, and why each vendor was not chosen.
 func (e *Unknown) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unknown model %q; ", e.Name)
@@ -241,8 +241,8 @@ func (s *search) unknown() *Unknown {
 	return e
 }
 
-// near is the name that was probably meant: a vendor's name with a slip, a default
-// model that holds the word, any model that does, the nearest by its letters.
+// near returns the name that was probably meant: a vendor's name with a typing error, a default
+// model that contains the word, any model that does, or the most similar name.
 func (s *search) near() string {
 	if first, rest, ok := strings.Cut(s.name, "/"); ok && rest != "" {
 		var names []string
@@ -257,7 +257,8 @@ func (s *search) near() string {
 	if len(word) < 3 {
 		return ""
 	}
-	// Whole, within, and then by its letters: a quarter of them may be wrong.
+	// Try an equal name, then one that contains it, then the most
+	// similar: a quarter of the letters may be wrong.
 	var within, best string
 	least := max(1, len(word)/4) + 1
 	for _, full := range s.names() {
@@ -268,7 +269,7 @@ func (s *search) near() string {
 		if within == "" && strings.Contains(bare(name), word) {
 			within = full
 		}
-		_, family, _ := strings.Cut(name, "-") // people leave claude- and gpt- out
+		_, family, _ := strings.Cut(name, "-") // people omit claude- and gpt-
 		last, _, _ := strings.Cut(name[strings.LastIndex(name, "/")+1:], ":")
 		for _, candidate := range []string{bare(name), bare(family), bare(last)} {
 			if d := suggest.Distance(word, candidate); d < least && candidate != "" {
@@ -279,7 +280,7 @@ func (s *search) near() string {
 	return cmp.Or(within, best)
 }
 
-// names are the full names there are, the default models first.
+// names returns the existing full names, the default models first.
 func (s *search) names() []string {
 	var out []string
 	for _, p := range catalog.Providers() {
@@ -301,7 +302,7 @@ func (s *search) names() []string {
 	return out
 }
 
-// bare is a name without what is easily forgotten.
+// bare returns a name without what is easily forgotten.
 func bare(s string) string {
 	return strings.NewReplacer("-", "", ".", "", "_", "", " ", "").Replace(strings.ToLower(s))
 }

@@ -27,15 +27,15 @@ import (
 	"chorus/internal/text"
 )
 
-// Options say which home is looked at.
+// Options say which home is examined.
 type Options struct {
 	Env     func(string) string // nil: the process's
 	Environ []string            // for programs that are tried; nil: the process's
 	Home    string              // "": as Env says
-	Warn    func(string)        // nil: nobody hears
+	Warn    func(string)        // nil: warnings are dropped
 }
 
-// newUnopened is a home that nothing was read of.
+// newUnopened returns a home of which nothing was read.
 func newUnopened(o Options) *Checks {
 	log := slog.New(slog.DiscardHandler)
 	notices := &notice.Board{}
@@ -44,31 +44,31 @@ func newUnopened(o Options) *Checks {
 		Isolation: &isolate.Isolation{Env: o.Env, Environ: o.Environ, Log: log, Notices: notices, Logs: logs}}
 }
 
-// Examination says how thoroughly to look.
+// Examination says how thorough to be.
 type Examination struct {
 	Version  string         // of this program
-	Online   bool           // ask the vendors whether the keys are accepted
-	Thorough bool           // read all of the database and of the audit log, however long it takes
-	Heard    func([]string) // is told which sections are still looked at; may be nil
+	Online   bool           // ask the vendors whether they accept the keys
+	Thorough bool           // read the whole database and audit log, however long it takes
+	Heard    func([]string) // receives the sections that are not finished; may be nil
 }
 
-// How long is waited for what. Without --online and --thorough all of it is over in
-// a few seconds, since the checks are made at the same time.
+// How long each kind of check may take. Without --online and --thorough everything is
+// over in a few seconds, because the checks run at the same time.
 const (
-	readTime     = 3 * time.Second  // of a database that may be big
-	sandboxTime  = 5 * time.Second  // to try sandboxes, also on a busy machine
+	readTime     = 3 * time.Second  // for reading a database that may be big
+	sandboxTime  = 5 * time.Second  // for trying sandboxes, even on a busy machine
 	onlineTime   = 15 * time.Second // for vendors
 	thoroughTime = 30 * time.Minute
 )
 
-// Examine looks at everything and changes nothing. It does not open the home as others
-// do, because it must work where that fails.
+// Examine checks everything and changes nothing. It does not open the home in
+// the usual way, because it must work when that fails.
 func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := newChecker(ctx, o, e)
 	defer p.close()
-	defer cancel() // before the store is closed: a read that goes on would hold it
+	defer cancel() // before the store is closed: a read in progress would hold it
 	reading, asking := readTime, readTime
 	if e.Thorough {
 		reading = thoroughTime
@@ -97,11 +97,11 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 	}, e.Heard)
 }
 
-// checker is a home that may be ill.
+// checker is a home that may be broken.
 type checker struct {
 	Examination
-	app  *Checks // not opened: without a store, and with a configuration only where that can be used
-	lost error   // why it cannot be said where the home is
+	app  *Checks // not opened: without a store, and with a configuration only if that is usable
+	lost error   // why the location of the home is not known
 
 	db     atomic.Pointer[store.DB] // once it is open
 	found  func() foundHome
@@ -109,28 +109,28 @@ type checker struct {
 	opened func() openedStore
 }
 
-// foundHome is the folder before anything in it is looked at.
+// foundHome is the folder before anything in it is read.
 type foundHome struct {
 	there bool
 	err   error // why nothing in it can be read
 }
 
-// readConfig is the configuration as far as it can be used.
+// readConfig is the configuration, as far as it is usable.
 type readConfig struct {
 	files    *config.Files
 	problems config.Problems
-	err      error       // what is wrong beside the problems
-	bot      *config.Bot // what holds for everybody; nil: something is broken
+	err      error       // what is wrong besides the problems
+	bot      *config.Bot // the configuration for everybody; nil: something is broken
 }
 
-// openedStore is the database as far as it can be used.
+// openedStore is the database, as far as it is usable.
 type openedStore struct {
 	database.Inspection
-	err error     // why it cannot be
-	db  *store.DB // nil: it cannot be, or is of an older version
+	err error     // why it is not usable
+	db  *store.DB // nil: it is not usable, or is of an older version
 }
 
-// newChecker makes what the checks of one examination share. Nothing is opened before a check needs it.
+// newChecker returns what the checks of one examination share. Nothing is opened before a check needs it.
 func newChecker(ctx context.Context, o Options, e Examination) *checker {
 	o = o.complete()
 	p := &checker{Examination: e, app: newUnopened(o)}
@@ -144,7 +144,7 @@ func newChecker(ctx context.Context, o Options, e Examination) *checker {
 	return p
 }
 
-// complete fills in what the process has.
+// complete fills empty options with the process's values.
 func (o Options) complete() Options {
 	if o.Env == nil {
 		o.Env = os.Getenv
@@ -172,7 +172,7 @@ func findHome(dir string, lost error) foundHome {
 	return foundHome{there: true, err: err}
 }
 
-// errNoHome: what is wrong with the folder is said where it is looked at.
+// errNoHome refers to the check of the folder, which says what is wrong with it.
 var errNoHome = errors.New("the home folder cannot be read")
 
 // close does not wait for a check that hangs in a dead file system.
@@ -203,8 +203,7 @@ func (p *checker) readConfig() readConfig {
 	return out
 }
 
-// openStore opens the database only where that changes nothing: it is there, of this
-// version, and can be read.
+// openStore opens the database only if that changes nothing: it exists, is of this version, and can be read.
 func (p *checker) openStore(ctx context.Context) openedStore {
 	var out openedStore
 	if home := p.found(); home.err != nil || !home.there {
@@ -232,7 +231,7 @@ func (p *checker) openStore(ctx context.Context) openedStore {
 	return out
 }
 
-// databaseAt is where the database is; in the home where that cannot be told.
+// databaseAt returns where the database is. If that cannot be determined, it returns the home's.
 func (p *checker) databaseAt() settings.Database {
 	if at, err := settings.DatabaseOf(p.app.Home, p.read().bot); err == nil {
 		return at
@@ -240,10 +239,10 @@ func (p *checker) databaseAt() settings.Database {
 	return settings.Database{Path: p.app.Home.DB()}
 }
 
-// databasePath is the file of the database; "" where it is on a server.
+// databasePath returns the database file, or "" if the database is on a server.
 func (p *checker) databasePath() string { return p.databaseAt().Path }
 
-// withStore is what a check says that needs the database, where there is none.
+// withStore runs a check that needs the database, or says why there is none.
 func (p *checker) withStore(name string, do func(*store.DB) []doctor.Finding) []doctor.Finding {
 	s := p.opened()
 	switch {
@@ -273,7 +272,7 @@ func (p *checker) program(context.Context) []doctor.Finding {
 	}
 }
 
-// bytesWords is a size for people.
+// bytesWords formats a size for people.
 func bytesWords(n int64) string {
 	for _, unit := range []struct {
 		bytes int64

@@ -62,7 +62,7 @@ func (p *checker) database(context.Context) []doctor.Finding {
 		"%s instead of wal: readers and writers wait for each other", s.Journal))
 }
 
-// databaseServer is database for one that is on a server.
+// databaseServer is like database, for one on a server.
 func (p *checker) databaseServer(s openedStore) []doctor.Finding {
 	at := p.databaseAt()
 	switch {
@@ -84,7 +84,7 @@ func (p *checker) databaseServer(s openedStore) []doctor.Finding {
 	return append(out, sharedSecrets(p.app.Env))
 }
 
-// sharedSecrets says whether secrets are the same on all nodes.
+// sharedSecrets checks whether all nodes have the same secrets.
 func sharedSecrets(env func(string) string) doctor.Finding {
 	const make = "openssl rand -hex 32   and give it to every node as " + settings.SecretsKey + ", or in a file that " + settings.SecretsKey + "_FILE names"
 	switch seal, err := settings.SecretsSeal(env); {
@@ -96,7 +96,7 @@ func sharedSecrets(env func(string) string) doctor.Finding {
 	return doctor.Good("secrets", "encrypted in the database, for all nodes with this key")
 }
 
-// databaseFix is a command that helps.
+// databaseFix returns a command that helps.
 func databaseFix(path string, err error) string {
 	switch {
 	case errors.Is(err, database.ErrNewer):
@@ -122,11 +122,11 @@ func databaseFix(path string, err error) string {
 	}
 }
 
-// sound reads the file through, as far as there is time.
+// sound reads the whole file, as far as time allows.
 func (p *checker) sound(ctx context.Context) []doctor.Finding {
 	s := p.opened()
 	if !s.Exists || p.databaseAt().OnServer() || s.err != nil && !errors.Is(s.err, database.ErrNewer) {
-		return nil // said already, or the server's business
+		return nil // already reported, or the server's business
 	}
 	ctx, cancel := hurry(ctx)
 	defer cancel()
@@ -142,7 +142,8 @@ func (p *checker) sound(ctx context.Context) []doctor.Finding {
 	}
 }
 
-// hurry ends a little before the check does, so that it can say how far it came.
+// hurry returns a context that ends a little before the check does,
+// so that the check can say how far it came.
 func hurry(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -151,7 +152,7 @@ func hurry(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, end.Add(-300*time.Millisecond))
 }
 
-// attachments looks whether the bytes that conversations refer to are still there.
+// attachments checks whether the bytes that conversations refer to still exist.
 func (p *checker) attachments(ctx context.Context) []doctor.Finding {
 	const name = "files"
 	if p.opened().db == nil {
@@ -207,10 +208,10 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 	}
 }
 
-// storageTime is how long a storage may take that is far away or busy.
+// storageTime is how long a remote or busy storage may take.
 const storageTime = 20 * time.Second
 
-// storage looks whether attachments can be written, read, listed and removed where blobUrl says.
+// storage checks whether attachments can be written, read, listed and removed where blobUrl says.
 func (p *checker) storage(ctx context.Context) []doctor.Finding {
 	const name = "attachments"
 	at := p.databaseAt()
@@ -260,13 +261,13 @@ func (p *checker) audit(ctx context.Context) []doctor.Finding {
 	})
 }
 
-// within says whether a file lies below a directory.
+// within reports whether a file is below a directory.
 func within(file, dir string) bool {
 	rel, err := filepath.Rel(dir, file)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// checkpoints says whether the log agrees with the heads that were kept elsewhere.
+// checkpoints checks whether the log agrees with the heads that were kept elsewhere.
 func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding {
 	const name = "checkpoint"
 	bot := p.read().bot
@@ -312,7 +313,7 @@ func (p *checker) approvals(ctx context.Context) []doctor.Finding {
 	})
 }
 
-// unread is why something of the configuration is not known.
+// unread says why something in the configuration is not known.
 func unread(err error) string {
 	if errors.Is(err, errNoHome) {
 		return err.Error()

@@ -1,4 +1,4 @@
-// Package checks is what doctor looks at, and what it can put right.
+// Package checks contains what doctor checks, and what it can fix.
 package checks
 
 import (

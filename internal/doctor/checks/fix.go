@@ -16,11 +16,10 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// Fix does what can be done without asking: it takes from others the right to look
-// into the home, makes a database usable again that was lost, damaged or went back, and removes bytes that nothing
-// refers to and folders of killed processes. Nothing is thrown away that somebody may still want: it is put aside.
-// With thorough it also takes note of bytes that are lost. It does nothing in a home that is not there. What it
-// could not do is a finding too.
+// Fix does what can be done without asking. It removes other users' access to the home, makes a lost, damaged
+// or rewound database usable again, and removes bytes that nothing refers to and folders of killed processes.
+// It throws nothing away that somebody may still want, but sets it aside. With thorough it also records which
+// bytes are lost. It does nothing if the home does not exist. Failures are findings too.
 func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	ctx, cancel := context.WithTimeout(ctx, fixTime)
 	defer cancel()
@@ -37,7 +36,7 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	out = append(out, repaired...)
 	first.close()
 
-	p := newChecker(ctx, o, Examination{}) // looks at what is there now
+	p := newChecker(ctx, o, Examination{}) // checks the present state
 	defer p.close()
 	if db := p.opened().db; db != nil {
 		switch n, err := sweep(ctx, db); {
@@ -57,8 +56,8 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 	return out
 }
 
-// fixCheckpoints keeps the head of the audit log. shorter: it is known that the log has lost its end, so
-// checkpoints that say otherwise are put aside; they still prove how long it was.
+// fixCheckpoints keeps the head of the audit log. shorter means that the log is known to have lost its end:
+// then checkpoints that say otherwise are set aside, and still prove how long the log was.
 func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []doctor.Finding) {
 	bot, db := p.read().bot, p.opened().db
 	if bot == nil || db == nil {
@@ -82,7 +81,7 @@ func (p *checker) fixCheckpoints(ctx context.Context, shorter bool) (out []docto
 	return out
 }
 
-// Users are the processes that have the database of a home open, as far as the system tells.
+// Users returns the processes that have the database of a home open, as far as the system tells.
 func Users(ctx context.Context, o Options) []string {
 	p := newChecker(ctx, o, Examination{})
 	if p.lost != nil || !p.found().there {
@@ -92,8 +91,8 @@ func Users(ctx context.Context, o Options) []string {
 	return who
 }
 
-// AfterRestore makes a home that came from a backup the one that counts. What was on when the backup was made is
-// stopped unless it shall go on: much of it may have been done since.
+// AfterRestore makes a home that came from a backup the valid one. It stops what was running at the
+// time of the backup, unless goOn is set: much of it may have been done since.
 func AfterRestore(ctx context.Context, o Options, goOn bool) []doctor.Finding {
 	p := newChecker(ctx, o, Examination{})
 	with := p.databaseAt().Options(p.app.Home)
@@ -124,10 +123,10 @@ func unclosed(db *store.DB) []doctor.Finding {
 	return nil
 }
 
-// fixTime is far more than a sweep takes.
+// fixTime is far longer than a sweep takes.
 const fixTime = 10 * time.Minute
 
-// closeOff takes what others may do from a file that is there.
+// closeOff removes other users' access to an existing file.
 func closeOff(path string, mode fs.FileMode) []doctor.Finding {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm()&0o077 == 0 {
@@ -139,19 +138,18 @@ func closeOff(path string, mode fs.FileMode) []doctor.Finding {
 	return []doctor.Finding{doctor.Good("permissions", "%s is now %04o, for you alone", path, mode)}
 }
 
-// Bytes that nothing refers to are swept once a day by a process that stays around: not
-// before it has been there for a while, so that short sessions do not wait for it, and
-// for some minutes at most.
+// A process that stays around removes unreferenced bytes once a day. It waits for a while after its start,
+// so that short sessions do not have to wait for it, and takes some minutes at most.
 const (
 	SweepFirst = time.Minute
 	sweepEvery = 24 * time.Hour
 	sweepTime  = 5 * time.Minute
 )
 
-// sweptScope and sweptKey are where the store remembers when it was swept last.
+// sweptScope and sweptKey are where the store records the last sweep.
 const sweptScope, sweptKey = "home", "blobs_swept"
 
-// Sweep sweeps if that is due, and says so.
+// Sweep sweeps if that is due, and reports it.
 func (c *Checks) Sweep(ctx context.Context) {
 	switch n, err := c.SweepIfDue(ctx, time.Now()); {
 	case err != nil && ctx.Err() == nil:
@@ -161,8 +159,8 @@ func (c *Checks) Sweep(ctx context.Context) {
 	}
 }
 
-// Daily does something a while after it was called, and then each hour, since a day may
-// have been slept through; do finds out itself whether it is time.
+// Daily calls do a while after the start and then every hour, because the machine may have
+// slept through a day. do must find out itself whether it is due.
 func Daily(ctx context.Context, do func(context.Context)) {
 	next := time.NewTimer(SweepFirst)
 	defer next.Stop()
@@ -177,9 +175,8 @@ func Daily(ctx context.Context, do func(context.Context)) {
 	}
 }
 
-// SweepIfDue sweeps unless some process on this home did within the last day. It says so
-// before it begins: two processes that meet here sweep twice at worst, and a sweep that
-// fails is tried again on the next day.
+// SweepIfDue sweeps unless some process on this home did within the last day. It records that before it
+// begins: at worst two processes sweep at the same time, and a failed sweep is retried on the next day.
 func (c *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
@@ -196,7 +193,7 @@ func (c *Checks) SweepIfDue(ctx context.Context, now time.Time) (int, error) {
 	return sweep(ctx, c.DB)
 }
 
-// sweep removes bytes that nothing refers to, and that no message is about to.
+// sweep removes bytes that nothing refers to and that no message is about to.
 func sweep(ctx context.Context, db *store.DB) (int, error) {
 	if err := service.KeepAttached(ctx, db); err != nil {
 		return 0, err

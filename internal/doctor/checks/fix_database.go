@@ -15,8 +15,8 @@ import (
 	"chorus/internal/text"
 )
 
-// fixDatabase makes a database usable again that was lost, damaged or went back, and says what
-// that cost. Everything it takes away is kept in a folder of the home.
+// fixDatabase makes a lost, damaged or rewound database usable again, and says what
+// that cost. Everything it removes is kept in a folder of the home.
 func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
 	if p.databaseAt().OnServer() {
 		return nil // whoever runs the server has its backups
@@ -26,7 +26,7 @@ func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
 	if err == nil && s.Exists {
 		err = database.CheckFile(ctx, p.databasePath())
 	}
-	p.close() // it is moved, perhaps
+	p.close() // it may be moved
 	kind := ""
 	switch {
 	case errors.Is(err, database.ErrMissing):
@@ -36,7 +36,7 @@ func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
 	case errors.Is(err, database.ErrDamaged):
 		kind = "damaged"
 	default:
-		return nil // whole, or nothing that could be done without asking
+		return nil // intact, or nothing can be done without asking
 	}
 	if who, _ := p.users(); len(who) > 0 {
 		return []doctor.Finding{doctor.Bad("database", "stop it, then chorus doctor --fix   again", "it is %s, and in use by %s", kind, strings.Join(who, ", "))}
@@ -52,12 +52,12 @@ func (p *checker) fixDatabase(ctx context.Context) []doctor.Finding {
 	}
 }
 
-// unfixed is a repair that did not succeed.
+// unfixed reports a repair that failed.
 func unfixed(err error) []doctor.Finding {
 	return []doctor.Finding{doctor.Bad("database", "chorus restore FILE   with a backup", "%v", err)}
 }
 
-// fixLost puts a database back that was saved, or puts aside what is left of it.
+// fixLost restores a database that was saved, or sets aside what is left of it.
 func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 	from, err := database.PutBack(ctx, path)
 	if err != nil {
@@ -67,7 +67,7 @@ func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 		return []doctor.Finding{doctor.Good("database", "put back from %s; nothing is lost", from)}
 	}
 	left := store.Leftovers(path, blobs)
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, if it is there
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // empty, if it exists
 		return unfixed(err)
 	}
 	folder, err := database.SetAside(path, "lost", time.Now(), blobs)
@@ -78,7 +78,7 @@ func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 		strings.Join(left, ", "), folder)}
 }
 
-// acceptRewound makes an older database the one that counts, and stops what looks unfinished in it.
+// acceptRewound makes an older database the valid one, and stops what looks unfinished in it.
 func (p *checker) acceptRewound(ctx context.Context, path string, why error) []doctor.Finding {
 	stopped, err := p.stopWork(ctx, path)
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *checker) acceptRewound(ctx context.Context, path string, why error) []d
 
 var fixer = chat.Principal{Kind: chat.TheSystem, ID: "doctor"}
 
-// causeOf is what is wrong, without what could be done about it.
+// causeOf returns what is wrong, without what could be done about it.
 func causeOf(err error) string {
 	if p, ok := errors.AsType[*database.Problem](err); ok && p.Cause != nil {
 		return p.Cause.Error()
@@ -97,7 +97,7 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// stopWork opens an older database, stops what looks unfinished in it, and says so.
+// stopWork opens an older database, stops what looks unfinished in it, and reports that.
 func (p *checker) stopWork(ctx context.Context, path string) (said string, err error) {
 	db, err := store.Open(ctx, store.Options{Path: path, BlobDir: p.app.Home.Blobs(), AcceptRewound: true})
 	if err != nil {
@@ -133,7 +133,7 @@ func (p *checker) salvage(ctx context.Context, path string) []doctor.Finding {
 		got.Events, got.Audit, cut, firstOf(got.Damaged, 10), stopped, got.Folder)}
 }
 
-// firstOf lists some of many.
+// firstOf lists the first of many.
 func firstOf(list []string, most int) string {
 	if len(list) == 0 {
 		return "no table"
@@ -145,7 +145,7 @@ func firstOf(list []string, most int) string {
 	return said
 }
 
-// fixBlobs takes note of bytes that are lost, so that conversations go on without them.
+// fixBlobs records which bytes are lost, so that conversations continue without them.
 func fixBlobs(ctx context.Context, db *store.DB) []doctor.Finding {
 	faults, _, err := db.CheckBlobs(ctx, true)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"chorus/internal/doctor"
 )
 
-// Below littleSpace a long conversation may not fit any more; below noSpace the next
-// commit may not.
+// Below littleSpace, there may be no room for a long conversation; below
+// noSpace, there may be none for the next commit.
 const (
 	littleSpace = 1 << 30
 	noSpace     = 50 << 20
@@ -38,7 +38,7 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 		return append(futureHome(dir), rootUser(os.Geteuid())...)
 	}
 	out := append([]doctor.Finding{doctor.Good("folder", "%s", dir)}, rootUser(os.Geteuid())...)
-	if _, err := datadir.Open(dir); err != nil { // it is there, so nothing is made
+	if _, err := datadir.Open(dir); err != nil { // it exists, so this creates nothing
 		return []doctor.Finding{doctor.Bad("folder", homeFix(dir, err), "%v", err)}
 	}
 	if info, err := os.Stat(dir); err == nil {
@@ -56,7 +56,8 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 	return append(out, p.others()...)
 }
 
-// AsRoot says what it means that Chorus runs as root, and where the way out stands; "" for any other user.
+// AsRoot says what it means that Chorus runs as root, and where to read how
+// to avoid that. It returns "" for any other user.
 func AsRoot(uid int) string {
 	if uid != 0 {
 		return ""
@@ -80,7 +81,7 @@ func homeFix(dir string, err error) string {
 	return "export CHORUS_HOME=/a/folder/that/may/be/used"
 }
 
-// futureHome asks whether the folder could be made, without making it.
+// futureHome checks whether the folder could be created, without creating it.
 func futureHome(dir string) []doctor.Finding {
 	above := dir
 	for {
@@ -120,7 +121,7 @@ func space(dir string) doctor.Finding {
 	}
 }
 
-// others are the processes that have the database open, as far as we may see them.
+// others finds the processes that have the database open, as far as we may see them.
 func (p *checker) others() []doctor.Finding {
 	who, told := p.users()
 	switch {
@@ -133,7 +134,7 @@ func (p *checker) others() []doctor.Finding {
 	}
 }
 
-// users are those processes by name; told is false where the system does not say.
+// users returns those processes by name. told is false if the system does not say.
 func (p *checker) users() (who []string, told bool) {
 	found, err := filepath.Glob("/proc/[0-9]*/fd")
 	if err != nil || len(found) == 0 {
@@ -162,8 +163,8 @@ func (p *checker) users() (who []string, told bool) {
 	return who, true
 }
 
-// lockers are the processes that hold a lock on a file, by the text of /proc/locks. A process
-// of ours shows its descriptors to nobody, but an open database is locked.
+// lockers returns the processes that hold a lock on a file, according to the text of /proc/locks. A
+// process of ours hides its descriptors from everybody, but an open database is locked.
 func lockers(text, file string) map[string]bool {
 	var stat syscall.Stat_t
 	if syscall.Stat(file, &stat) != nil {
@@ -179,7 +180,7 @@ func lockers(text, file string) map[string]bool {
 	return out
 }
 
-// holds reports whether a folder of /proc/PID/fd has the file among them.
+// holds reports whether a folder of /proc/PID/fd contains the file.
 func holds(fds, file string) bool {
 	entries, err := os.ReadDir(fds)
 	if err != nil {
@@ -191,8 +192,8 @@ func holds(fds, file string) bool {
 	})
 }
 
-// Locks looks who runs threads. It takes no lock to find out: for that moment whoever
-// wants the thread would find it taken.
+// Locks finds who runs threads. It takes no lock for that: otherwise whoever
+// wants the thread at that moment would find it locked.
 func (p *checker) Locks(context.Context) []doctor.Finding {
 	if home := p.found(); home.err != nil || !home.there {
 		return nil
@@ -203,7 +204,7 @@ func (p *checker) Locks(context.Context) []doctor.Finding {
 		data, err := os.ReadFile(file)
 		pid, nerr := strconv.Atoi(strings.TrimSpace(string(data)))
 		if err != nil || nerr != nil || pid <= 0 {
-			continue // being taken or given back
+			continue // being taken or released
 		}
 		if err := syscall.Kill(pid, 0); err == nil || errors.Is(err, syscall.EPERM) {
 			held = append(held, strconv.Itoa(pid))
@@ -222,7 +223,7 @@ func (p *checker) Locks(context.Context) []doctor.Finding {
 	return out
 }
 
-// Quoted is a path as a shell reads it.
+// Quoted quotes a path for a shell.
 func Quoted(path string) string {
 	plain := strings.IndexFunc(path, func(r rune) bool {
 		return !strings.ContainsRune("/._-+,@%", r) && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')

@@ -10,15 +10,15 @@ import (
 	"chorus/internal/text"
 )
 
-// keptMuch is how much the homes of commands may hold before somebody is told: caches
-// of builds grow, and nothing else looks after them. maxKept is how many files are
-// counted before it is said that there are more.
+// keptMuch is how much the homes of commands may contain before somebody is told: build caches grow, and
+// nothing else looks after them. maxKept is how many files are counted before doctor says that there are
+// more.
 const (
 	keptMuch = 5 << 30
 	maxKept  = 500_000
 )
 
-// keptHomes says how much the homes hold that sandboxed commands keep.
+// keptHomes reports how much is in the homes that sandboxed commands keep.
 func (p *checker) keptHomes(ctx context.Context) []doctor.Finding {
 	if p.lost != nil {
 		return nil
@@ -32,7 +32,7 @@ type weighed struct {
 	homes   int
 	bytes   int64
 	largest string
-	most    int64 // what the largest holds
+	most    int64 // size of the largest
 	cut     bool  // there is more than was counted
 }
 
@@ -71,7 +71,7 @@ func judgeHomes(w weighed, limit int64) []doctor.Finding {
 	case w.homes == 0:
 		return nil
 	case w.bytes > limit:
-		// Caches of modules are written so that nobody changes them.
+		// Module caches are written so that nobody can change them.
 		fix := "chmod -R u+w " + Quoted(w.largest) + " && rm -r " + Quoted(w.largest)
 		return []doctor.Finding{doctor.Warning("kept homes", fix, "%s%s in %s of commands; the largest, %s, is filled again by the commands that need it",
 			atLeast, bytesWords(w.bytes), text.Count(w.homes, "home"), bytesWords(w.most))}

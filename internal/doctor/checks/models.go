@@ -15,15 +15,15 @@ import (
 	"chorus/internal/text"
 )
 
-// oldList is when a list of models says little about the keys of today.
+// oldList is the age at which a list of models says little about today's keys.
 const oldList = 7 * 24 * time.Hour
 
-// models says who can be asked. No key is ever part of what it says.
+// models says who can be asked. It never shows a key.
 func (p *checker) models(ctx context.Context) []doctor.Finding {
 	m := p.modelsOf()
 	all, err := m.Vendors()
 	var out []doctor.Finding
-	if err != nil && p.read().bot != nil { // else the configuration's section says it
+	if err != nil && p.read().bot != nil { // otherwise the configuration's section reports it
 		out = append(out, doctor.Bad("vendors", "chorus config check", "%v", err))
 	}
 	list, when := modelrouter.Available{}, "just now"
@@ -61,7 +61,7 @@ func (p *checker) models(ctx context.Context) []doctor.Finding {
 	return out
 }
 
-// modelsOf are the models with the choices of the configuration, where it can be used.
+// modelsOf returns the models with the configured choices, if the configuration is usable.
 func (p *checker) modelsOf() *provider.Models {
 	bot := p.read().bot
 	if bot == nil {
@@ -70,7 +70,7 @@ func (p *checker) modelsOf() *provider.Models {
 	return provider.NewModels(p.app.Env, bot.DefaultProvider, bot.DefaultModel).In(p.app.Home)
 }
 
-// vendorFinding is a vendor with a key.
+// vendorFinding reports on a vendor with a key.
 func vendorFinding(v modelrouter.Vendor, list modelrouter.Available, when string) doctor.Finding {
 	accounts, err := v.Accounts()
 	if err != nil {
@@ -93,7 +93,7 @@ func vendorFinding(v modelrouter.Vendor, list modelrouter.Available, when string
 	}
 }
 
-// defaultModel says what answers when nobody names a model.
+// defaultModel says what answers if nobody names a model.
 func (p *checker) defaultModel(m *provider.Models, all []modelrouter.Vendor, keys int) doctor.Finding {
 	if p.read().bot == nil {
 		return doctor.Noted("default", "", "not known: %s", unread(p.read().err))
@@ -120,7 +120,7 @@ func (p *checker) defaultModel(m *provider.Models, all []modelrouter.Vendor, key
 	return doctor.Good("default", "%s", name)
 }
 
-// keyVariables are the variables of which one is enough to have a model to talk with.
+// keyVariables returns the variables of which one is enough to have a model to talk to.
 func keyVariables() (first, others string) {
 	var names []string
 	for _, p := range catalog.Providers() {

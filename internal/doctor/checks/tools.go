@@ -50,7 +50,7 @@ func (p *checker) configuration(context.Context) []doctor.Finding {
 	return out
 }
 
-// edit is how what stands at a place is corrected.
+// edit says how to correct what is written at a place.
 func edit(at config.Place) string {
 	if at.Line == 0 {
 		return "chorus config check"
@@ -113,7 +113,7 @@ func ownProfiles(bot *config.Bot) []string {
 	return out
 }
 
-// bots are what holds for everybody, and for each that has a file or a folder.
+// bots returns the configuration for everybody, and for each bot that has a file or a folder.
 func (p *checker) bots(c readConfig) []*config.Bot {
 	names := c.files.Bots()
 	folders, _ := os.ReadDir(p.app.Home.Agents())
@@ -126,7 +126,7 @@ func (p *checker) bots(c readConfig) []*config.Bot {
 	for _, name := range names {
 		ask, err := settings.ConfigAsk(p.app.Env, p.app.Home.Dir(), name, "")
 		if err != nil {
-			continue // the configuration's section says so
+			continue // the configuration's section reports it
 		}
 		if bot, problems := c.files.Bot(ask); problems.Err() == nil {
 			out = append(out, bot)
@@ -148,7 +148,7 @@ func (p *checker) tools(context.Context) []doctor.Finding {
 	return append(out, program("rg", "note", "ripgrep", "searching large trees is slower without it"), node, npx)
 }
 
-// search says whom the tool web_search asks. Nobody is asked here: searches cost money.
+// search says which providers web_search asks. It makes no request, because searches cost money.
 func (p *checker) search() doctor.Finding {
 	c := p.read()
 	if c.bot == nil {
@@ -168,7 +168,7 @@ func (p *checker) search() doctor.Finding {
 	return doctor.Good("web_search", "asks %s", strings.Join(names, ", then "))
 }
 
-// program looks for one in the PATH; without it the finding has the given mark.
+// program looks for a program in the PATH. If it is missing, the finding has the given mark.
 func program(name string, mark doctor.Mark, pack, why string) doctor.Finding {
 	if path, err := exec.LookPath(name); err == nil {
 		return doctor.Good(name, "%s", path)
@@ -176,7 +176,7 @@ func program(name string, mark doctor.Mark, pack, why string) doctor.Finding {
 	return doctor.Finding{Name: name, Mark: mark, Detail: "not there: " + why, Fix: install(pack)}
 }
 
-// install is how a package comes onto this machine.
+// install says how to install a package on this machine.
 func install(pack string) string {
 	for _, m := range []struct{ name, command string }{
 		{"apt-get", "sudo apt-get install "}, {"dnf", "sudo dnf install "}, {"apk", "sudo apk add "}, {"pacman", "sudo pacman -S "}, {"brew", "brew install "},
@@ -263,8 +263,8 @@ func (p *checker) repository(dir string) []doctor.Finding {
 	return out
 }
 
-// sandbox says where commands run. A sandbox that is not there is no illness as long as
-// another one works; without any, what keeps an agent in are the rules alone.
+// sandbox says where commands run. A missing sandbox is no fault as long as another
+// one works. If none works, only the rules restrict an agent.
 func (p *checker) sandbox(ctx context.Context) []doctor.Finding {
 	var out []doctor.Finding
 	if bot := p.read().bot; bot != nil && bot.Sandbox != "" {
@@ -274,8 +274,8 @@ func (p *checker) sandbox(ctx context.Context) []doctor.Finding {
 	return append(out, p.keptHomes(ctx)...)
 }
 
-// judgeSandbox turns what is known of the sandboxes into findings. Where none works, what follows from that is only noted: what helps
-// stands with auto.
+// judgeSandbox turns what is known about the sandboxes into findings. If none works,
+// the consequences are only notes; the fix is given with auto.
 func judgeSandbox(facts []isolate.Fact) []doctor.Finding {
 	var out []doctor.Finding
 	works := slices.ContainsFunc(facts, func(f isolate.Fact) bool { return f.Name == "sandbox auto" && f.OK })
@@ -286,7 +286,7 @@ func judgeSandbox(facts []isolate.Fact) []doctor.Finding {
 			out = append(out, doctor.Good(name, "%s", f.Detail))
 		case name == "docker":
 			out = append(out, doctor.Noted(name, f.Fix, "%s", f.Detail))
-		case !works && name != "auto": // follows, and what helps stands there
+		case !works && name != "auto": // a consequence; the fix is given with auto
 			out = append(out, doctor.Noted(name, "", "%s", f.Detail))
 		default:
 			out = append(out, doctor.Warning(name, cmp.Or(f.Fix, sandboxFixes(name)), "%s", f.Detail))
@@ -295,7 +295,7 @@ func judgeSandbox(facts []isolate.Fact) []doctor.Finding {
 	return out
 }
 
-// sandboxFixes is what helps with a boundary or a limit that does not hold although the rest do.
+// sandboxFixes says how to fix a boundary or limit that does not work although the rest does.
 func sandboxFixes(name string) string {
 	switch name {
 	case "limit memory", "limit processes":
