@@ -13,21 +13,21 @@ import (
 	"chorus/internal/text"
 )
 
-// Agent is what agent.json says. Keys that Chorus does not know are kept.
+// Agent is the contents of agent.json. Keys that Chorus does not know are kept.
 type Agent struct {
 	Name         string
 	SystemPrompt string
 	Model        string   // provider/model; empty: the server's default
 	Permissions  string   // name of a profile
-	Tools        []string // empty: all. "task.*" stands for the tools of a group
-	RareTools    []string // those it has besides, found by searching; written likewise
+	Tools        []string // empty: all. "task.*" means the tools of a group
+	RareTools    []string // further tools, found by searching; written likewise
 	WebSearch    bool
-	Worker       string // claude, codex or acp: another program that does its work; empty: a model and our tools
+	Worker       string // claude, codex or acp: another program that does its work; empty: a model with our tools
 	CreatedAt    time.Time
 	Extra        map[string]json.RawMessage
 }
 
-// agentJSON is the order in which the known keys are written.
+// agentJSON sets the order in which the known keys are written.
 type agentJSON struct {
 	Name         string    `json:"name"`
 	SystemPrompt string    `json:"systemPrompt"`
@@ -40,7 +40,7 @@ type agentJSON struct {
 	CreatedAt    time.Time `json:"createdAt,omitzero"`
 }
 
-// spellings are the older names of keys; they are read and rewritten.
+// spellings are the older names of keys, which are read and rewritten.
 var spellings = map[string]string{
 	"system_prompt": "systemPrompt", "rare_tools": "rareTools", "web_search": "webSearch", "created_at": "createdAt",
 }
@@ -66,7 +66,7 @@ func (a Agent) MarshalJSON() ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// UnmarshalJSON reads an agent.json, with the older spellings of its keys too.
+// UnmarshalJSON reads an agent.json, including the older spellings of its keys.
 func (a *Agent) UnmarshalJSON(data []byte) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(data, &keys); err != nil {
@@ -100,7 +100,7 @@ func (a *Agent) UnmarshalJSON(data []byte) error {
 		}
 		delete(keys, field.key)
 	}
-	read.CreatedAt = read.CreatedAt.UTC().Truncate(time.Microsecond) // what stores keep
+	read.CreatedAt = read.CreatedAt.UTC().Truncate(time.Microsecond) // the precision of stores
 	if len(keys) > 0 {
 		read.Extra = keys
 	}
@@ -108,7 +108,7 @@ func (a *Agent) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// keyError is a value of the wrong kind.
+// keyError is the error for a value of the wrong kind.
 type keyError struct {
 	key string
 	err error
@@ -134,7 +134,7 @@ func wanted(goType string) string {
 	}
 }
 
-// parse reads an agent.json and says where it is broken.
+// parse parses an agent.json and says where it is broken.
 func parse(path string, data []byte) (Agent, error) {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	var a Agent
@@ -160,20 +160,20 @@ func parse(path string, data []byte) (Agent, error) {
 	return Agent{}, problem
 }
 
-// position turns the count of bytes read into a line and a column, from 1.
+// position converts the number of bytes read to a line and a column, from 1.
 func position(data []byte, offset int64) (line, column int) {
 	before := data[:min(max(offset-1, 0), int64(len(data)))]
 	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
 
-// FileError is an agent.json that cannot be used. Line and Column are 0 where the
-// place does not matter.
+// FileError is the error for an unusable agent.json. Line and Column are 0 if the place does not matter.
 type FileError struct {
 	Path         string
 	Line, Column int
 	Err          error
 }
 
+// Error says what is wrong and where.
 func (e *FileError) Error() string {
 	where := e.Path
 	if e.Line > 0 {
@@ -182,9 +182,10 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s: %v; fix the file, until then the last good version holds", where, e.Err)
 }
 
+// Unwrap returns the cause.
 func (e *FileError) Unwrap() error { return e.Err }
 
-// document is agent.json as it is written: indented, with its newline.
+// document returns agent.json as it is written: indented, with a trailing newline.
 func document(a Agent) ([]byte, error) {
 	data, err := a.MarshalJSON()
 	if err != nil {
@@ -200,7 +201,7 @@ func document(a Agent) ([]byte, error) {
 
 // same reports whether two agents would be written alike.
 func same(a, b Agent) bool {
-	x, errX := json.Marshal(a) // compact and with one way to escape, wherever the bytes of Extra have been
+	x, errX := json.Marshal(a) // compact and uniformly escaped, wherever the bytes of Extra come from
 	y, errY := json.Marshal(b)
 	return errX == nil && errY == nil && bytes.Equal(x, y)
 }

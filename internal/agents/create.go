@@ -18,15 +18,14 @@ import (
 	"chorus/internal/chat"
 )
 
-// embedded is what a new agent begins with. A file of the same name below
-// template/ in the home takes the place of one in here; others are added.
+// embedded is what a new agent begins with. Files below template/ in the home
+// replace those of the same name here, and others are added.
 //
 //go:embed all:template
 var embedded embed.FS
 
-// Create makes an agent from the template and what is given (empty fields: the
-// template's). Whatever fails, no half agent is left; a missing git program is
-// only a warning.
+// Create makes an agent from the template and the given values (empty fields: the template's). If
+// anything fails, no incomplete agent is left. A missing git program is only a warning.
 func (r *Store) Create(ctx context.Context, given Agent) (Agent, error) {
 	if !chat.ValidAgentName(given.Name) {
 		return Agent{}, fmt.Errorf("create agent %.80q: %w", given.Name, ErrName)
@@ -46,7 +45,7 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 		return Agent{}, err
 	}
 	r.sweep()
-	if err := r.sync(ctx, given.Name); err != nil { // it may have been made elsewhere
+	if err := r.sync(ctx, given.Name); err != nil { // it may have been created elsewhere
 		return Agent{}, err
 	}
 	switch {
@@ -67,7 +66,7 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 		return Agent{}, errors.Join(err, os.RemoveAll(tmp))
 	}
 	if err := r.share(ctx, a); errors.Is(err, ErrExists) {
-		return Agent{}, err // what was made elsewhere at the same moment is in our folder now
+		return Agent{}, err // the folder now contains what was created elsewhere at the same moment
 	} else if err != nil {
 		return Agent{}, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -77,7 +76,7 @@ func (r *Store) create(ctx context.Context, given Agent) (Agent, error) {
 	return a, r.noteFolder(a.Name)
 }
 
-// build fills the folder of an agent in the making.
+// build fills the folder of an agent that is being created.
 func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, error) {
 	if err := r.layTemplates(dir, given.Name, true); err != nil {
 		return Agent{}, err
@@ -93,7 +92,8 @@ func (r *Store) build(ctx context.Context, dir string, given Agent) (Agent, erro
 	return a, r.finish(ctx, dir, a.Name, text)
 }
 
-// layTemplates fills a folder with the templates. The docs of an agent that was made elsewhere may come from there.
+// layTemplates fills a folder with the templates. For an agent that was
+// created elsewhere, the docs may come from there.
 func (r *Store) layTemplates(dir, agent string, withDocs bool) error {
 	for _, name := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
 		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
@@ -113,7 +113,7 @@ func (r *Store) layTemplates(dir, agent string, withDocs bool) error {
 	return nil
 }
 
-// finish writes the agent's file and makes its repository.
+// finish writes the agent's file and creates its repository.
 func (r *Store) finish(ctx context.Context, dir, name string, text []byte) error {
 	if err := os.WriteFile(filepath.Join(dir, fileName), text, 0o600); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (r *Store) finish(ctx context.Context, dir, name string, text []byte) error
 	return nil
 }
 
-// merge puts what is given over the template's agent.json.
+// merge applies the given values to the template's agent.json.
 func (r *Store) merge(dir string, given Agent) (Agent, error) {
 	data, err := os.ReadFile(filepath.Join(dir, fileName))
 	if err != nil {
@@ -170,8 +170,8 @@ func (r *Store) merge(dir string, given Agent) (Agent, error) {
 // placeholder stands for the agent's name in the template.
 const placeholder = "{{name}}"
 
-// lay copies a template over a folder. Anything but plain files and folders is
-// refused, so that a link cannot bring in what lies elsewhere.
+// lay copies a template into a folder. It refuses anything but plain files and
+// folders, so that a link cannot bring in files from elsewhere.
 func lay(template fs.FS, dir, name string, withDocs bool) error {
 	return fs.WalkDir(template, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -202,7 +202,7 @@ func lay(template fs.FS, dir, name string, withDocs bool) error {
 	})
 }
 
-// gitTimeout is far above what making an empty repository takes.
+// gitTimeout is far longer than creating an empty repository takes.
 const gitTimeout = 30 * time.Second
 
 var errNoGit = errors.New("the git program was not found; install git and run `git init` there")

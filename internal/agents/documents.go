@@ -11,12 +11,12 @@ import (
 	"chorus/internal/documents"
 )
 
-// pattern are the documents of agents.
+// pattern matches the documents of agents.
 const pattern = "agents/*/" + fileName
 
 func documentOf(name string) string { return path.Join("agents", name, fileName) }
 
-// agentOf is the agent of a document; "": none can have that name.
+// agentOf returns the agent of a document, or "" if no agent can have that name.
 func agentOf(document string) string {
 	name := path.Base(path.Dir(document))
 	if !chat.ValidAgentName(name) {
@@ -25,8 +25,8 @@ func agentOf(document string) string {
 	return name
 }
 
-// Kind says what is special about the files of agents: an agent goes with its folder and not with its file, comes with a
-// folder, and leaves what it worked on in the trash of homes in which nobody destroyed it.
+// Kind describes the files of agents: an agent is removed with its folder, not with its file; it is created
+// with a folder; and in homes in which nobody destroyed it, its work goes to the trash.
 func (r *Store) Kind() documents.Kind {
 	return documents.Kind{
 		Patterns: []string{pattern},
@@ -59,7 +59,8 @@ func (r *Store) Kind() documents.Kind {
 	}
 }
 
-// sync makes the agent's file here the one that all homes share. A file with a mistake is told by whoever reads it next.
+// sync updates the agent's file to the one that all homes share. If the file
+// has a mistake, whoever reads it next reports that.
 func (r *Store) sync(ctx context.Context, name string) error {
 	if r.Documents == nil {
 		return nil
@@ -78,7 +79,8 @@ func (r *Store) syncAll(ctx context.Context) error {
 	return r.Documents.SyncMatching(ctx, "agents/", pattern)
 }
 
-// rewrite changes an agent's file, here and everywhere. Where somebody else was quicker the change is made to what they left.
+// rewrite changes an agent's file, here and everywhere. If somebody else
+// was quicker, it applies the change to their version.
 func (r *Store) rewrite(ctx context.Context, a *Agent, how func(*Agent) error) error {
 	if r.Documents == nil {
 		if err := how(a); err != nil {
@@ -106,7 +108,8 @@ func (r *Store) rewrite(ctx context.Context, a *Agent, how func(*Agent) error) e
 	})
 }
 
-// share tells other homes of an agent that was just made here; ErrExists: one of that name was made elsewhere meanwhile.
+// share tells other homes about an agent that was just created here. ErrExists
+// means that one of that name was created elsewhere meanwhile.
 func (r *Store) share(ctx context.Context, made Agent) error {
 	if r.Documents == nil {
 		return nil

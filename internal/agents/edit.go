@@ -10,12 +10,13 @@ import (
 	"time"
 )
 
-// unwritten is what the file of an agent that is built in begins with: it says only what is different.
+// unwritten is the initial file of a built-in agent: it contains only what differs.
 func unwritten(a Agent) Agent {
 	return Agent{Name: a.Name, Permissions: a.Permissions, Tools: a.Tools, RareTools: a.RareTools}
 }
 
-// Version names what an agent's file says, so that an edit can be held against what its writer looked at.
+// Version identifies the contents of an agent's file, so that an edit
+// can be compared with the version its writer saw.
 func (r *Store) Version(a Agent) string {
 	if !exists(r.file(a.Name)) {
 		a = unwritten(a)
@@ -27,14 +28,14 @@ func versionOf(a Agent) string {
 	a.CreatedAt = time.Time{}
 	text, err := a.MarshalJSON()
 	if err != nil {
-		return "" // what cannot be written was never looked at
+		return "" // what cannot be written was never seen
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:8])
 }
 
-// Edit changes several settings at once, as Configure does each. ErrMoved: the agent is not of the version seen any more, and
-// nothing was changed; "": whatever is there is changed.
+// Edit changes several settings at once, each as Configure does. ErrMoved means that the agent is no longer
+// in the version seen, and nothing was changed. With seen "", it changes any version.
 func (r *Store) Edit(ctx context.Context, name, seen string, values map[string]string) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error {
 		if seen != "" && versionOf(*a) != seen {
@@ -49,7 +50,7 @@ func (r *Store) Edit(ctx context.Context, name, seen string, values map[string]s
 	})
 }
 
-// Draft is an agent as Edit would leave it; nothing is written.
+// Draft returns an agent as Edit would leave it, without writing anything.
 func (r *Store) Draft(a Agent, values map[string]string) (Agent, error) {
 	for _, key := range slices.Sorted(maps.Keys(values)) {
 		if err := r.set(&a, key, values[key]); err != nil {

@@ -12,15 +12,16 @@ import (
 	"chorus/internal/datadir"
 )
 
-// A home notes which agents have had a folder in it. Without that note nobody could tell an agent that a person removed
-// here from one that was made elsewhere, in another home on the same store.
+// A home records which agents have had a folder in it. Without that, nobody could distinguish an agent that a
+// person removed here from one that was created elsewhere, in another home on the same store.
 
 func (r *Store) noteOf(name string) string { return filepath.Join(r.Home.AgentFolders(), name) }
 
-// hadFolder reports whether a folder that is missing was here.
+// hadFolder reports whether a missing folder once existed here.
 func (r *Store) hadFolder(name string) bool { return exists(r.noteOf(name)) }
 
-// checkNotes drops the notes where the folder of all agents is missing: nobody has removed an agent, a disk is not mounted.
+// checkNotes drops the records if the folder of all agents is missing: then a
+// disk is not mounted, and nobody has removed an agent.
 func (r *Store) checkNotes() error {
 	if exists(r.Home.Agents()) {
 		return nil
@@ -48,7 +49,7 @@ func (r *Store) forgetFolder(name string) error {
 	return nil
 }
 
-// layOutKnown makes the folder of an agent that the store knows and this home does not.
+// layOutKnown creates the folder of an agent that the store knows but this home does not.
 func (r *Store) layOutKnown(ctx context.Context, a Agent) error {
 	text, err := r.fileText(a)
 	if err != nil {
@@ -57,7 +58,8 @@ func (r *Store) layOutKnown(ctx context.Context, a Agent) error {
 	return r.layOutText(ctx, a.Name, text)
 }
 
-// layOutText makes the folder of an agent that was made elsewhere, whole or not at all, with what its file says.
+// layOutText creates the folder of an agent that was created elsewhere,
+// completely or not at all, with the contents of its file.
 func (r *Store) layOutText(ctx context.Context, name string, text []byte) error {
 	if _, err := r.Home.Ensure(r.Home.Agents()); err != nil {
 		return err

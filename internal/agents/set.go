@@ -61,7 +61,7 @@ func (r *Store) set(a *Agent, key, value string) error {
 	return nil
 }
 
-// CheckWorker says what is wrong with the kind of an agent's worker.
+// CheckWorker returns what is wrong with the kind of an agent's worker.
 func CheckWorker(kind string) error {
 	if kind == "" || slices.Contains([]string{"claude", "codex", "acp"}, kind) {
 		return nil
@@ -69,7 +69,7 @@ func CheckWorker(kind string) error {
 	return fmt.Errorf("worker: %.40q is none; there are claude, codex and acp, and nothing for an agent of our own", kind)
 }
 
-// setOther writes a setting that others know, where it stands in the file.
+// setOther writes a setting that Config.Other knows, at its place in the file.
 func (r *Store) setOther(a *Agent, key, value string) error {
 	if r.Other == nil {
 		return unknownKey(key)
@@ -102,9 +102,9 @@ func (r *Store) unset(a *Agent, key string) error {
 	return a.put(strings.Split(key, "."), nil)
 }
 
-// put sets a value deep in the file; nil takes it away.
+// put sets a value deep in the file; nil removes it.
 func (a *Agent) put(path []string, raw json.RawMessage) error {
-	a.Extra = maps.Clone(a.Extra) // others may hold the one before
+	a.Extra = maps.Clone(a.Extra) // others may hold the previous map
 	if a.Extra == nil {
 		a.Extra = map[string]json.RawMessage{}
 	}
@@ -127,7 +127,7 @@ func putIn(into map[string]json.RawMessage, path []string, raw json.RawMessage) 
 	}
 	inner := map[string]json.RawMessage{}
 	if old, ok := into[name]; ok {
-		_ = json.Unmarshal(old, &inner) // something else than an object gives way
+		_ = json.Unmarshal(old, &inner) // anything but an object is replaced
 	}
 	if inner == nil {
 		inner = map[string]json.RawMessage{}

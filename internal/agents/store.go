@@ -1,14 +1,13 @@
-// Package agents keeps the agents: a folder below the home for each, with its
-// agent.json, docs, sessions, processes and a git workspace, and a row in the
-// store that says the same.
+// Package agents stores the agents: for each a folder below the home with its agent.json, docs,
+// sessions, processes and a git workspace, and a row in the store with the same contents.
 //
-// What an agent.json says is a document (internal/documents) that the homes of all
-// machines on one store share; each has a folder for the agent.
+// The contents of an agent.json are a document (internal/documents) that the homes of all
+// machines on one store share; each home has a folder for the agent.
 //
-// It promises that file and row never differ for longer than until somebody
-// looks: the file is written first, and a file that differs from the row (a crash
-// in between, a person's editor) wins as soon as it is valid. While it is not,
-// the row, the last good version, holds. An agent is made whole or not at all.
+// It promises that a difference between file and row lasts only until somebody reads the agent.
+// The file is written first, and a file that differs from the row (a crash in between, a
+// person's editor) wins as soon as it is valid. Until then the row, the last good version,
+// applies. An agent is created completely or not at all.
 package agents
 
 import (
@@ -32,7 +31,7 @@ import (
 	"chorus/internal/suggest"
 )
 
-// The errors that callers tell apart.
+// The errors that callers distinguish.
 var (
 	ErrUnknown = errors.New("there is no such agent")
 	ErrExists  = errors.New("there is an agent of that name already")
@@ -40,8 +39,8 @@ var (
 	ErrName    = errors.New("an agent's name is 2 to 32 of a–z, 0–9 and hyphens, none at its ends")
 )
 
-// Rows is the store's side. Agent answers false where there is none; deleting
-// what is not there is no error.
+// Rows is the database's side. Agent returns false if there is none.
+// Deleting what does not exist is no error.
 type Rows interface {
 	PutAgent(ctx context.Context, a Agent) error
 	Agent(ctx context.Context, name string) (Agent, bool, error)
@@ -53,33 +52,34 @@ type Rows interface {
 type Config struct {
 	Home *datadir.Home
 	Rows Rows
-	// Model and Profile say what is wrong with a name, or nil; nil functions find
-	// nothing wrong. An empty model, the default, is never asked about.
+	// Model and Profile return what is wrong with a name, or nil. If the functions are nil, nothing is
+	// wrong. They are never called for an empty model, which means the default.
 	Model   func(name string) error
 	Profile func(name string) error
-	// Other reads a setting that is none of ours: under which path it stands in the
-	// file, and as what. Knows reports whether a name at the top of the file is one. nil: there are none.
+	// Other parses a setting that is not one of ours. It returns the setting's path in the file and its
+	// value. Knows reports whether a name at the top of the file is such a setting. nil: there are none.
 	Other func(key, value string) (path string, read json.RawMessage, err error)
 	Knows func(name string) bool
-	// BuiltIn are agents that are there without having been made, as they are now; nil: there are none. A file that is
-	// made for one of them says only what is different.
+	// BuiltIn returns the present form of each built-in agent; nil: there are
+	// none. A file for one of them contains only what differs.
 	BuiltIn map[string]func() Agent
-	// Documents keep the files of agents equal to those of other homes; nil: there is no other home. They must know Kind.
+	// Documents keeps the files of agents equal to those of other homes;
+	// nil: there is no other home. It must know Kind.
 	Documents *documents.Copies
-	// Warn hears what went wrong without stopping anything.
+	// Warn receives problems that do not stop anything.
 	Warn func(text string)
-	// GitInit makes a repository of a folder; nil: the git program.
+	// GitInit makes a folder a repository; nil: the git program.
 	GitInit func(ctx context.Context, dir string) error
 	Now     func() time.Time
 }
 
-// Store keeps the agents of one home. It is safe for concurrent use.
+// Store stores the agents of one home. It is safe for concurrent use.
 type Store struct {
 	Config
 	mu sync.Mutex // one change at a time; files and rows are read together
 }
 
-// New makes the list of agents; it touches nothing.
+// New returns a store. It touches nothing.
 func New(c Config) *Store {
 	if c.Warn == nil {
 		c.Warn = func(string) {}
@@ -102,26 +102,26 @@ const (
 	workspaceDir = "workspace"
 )
 
-// Workspace is where an agent works.
+// Workspace returns where an agent works.
 func (r *Store) Workspace(name string) string {
 	return filepath.Join(r.Home.AgentDir(name), workspaceDir)
 }
 
 func (r *Store) file(name string) string { return filepath.Join(r.Home.AgentDir(name), fileName) }
 
-// Exists reports whether there is an agent of that name: somebody made it, or it is built in.
+// Exists reports whether there is an agent of that name: somebody created it, or it is built in.
 func (r *Store) Exists(name string) bool {
 	_, builtIn := r.BuiltIn[name]
 	return builtIn || r.Made(name)
 }
 
-// Made reports whether an agent has a folder of its own.
+// Made reports whether an agent has its own folder.
 func (r *Store) Made(name string) bool {
 	info, err := os.Stat(r.Home.AgentDir(name))
 	return chat.ValidAgentName(name) && err == nil && info.IsDir()
 }
 
-// AsBuilt reports whether an agent is built in and has the tools that it was built with.
+// AsBuilt reports whether an agent is built in and still has its built-in tools.
 func (r *Store) AsBuilt(a Agent) bool {
 	define, ok := r.BuiltIn[a.Name]
 	if !ok {
@@ -131,8 +131,8 @@ func (r *Store) AsBuilt(a Agent) bool {
 	return slices.Equal(a.Tools, def.Tools) && slices.Equal(a.RareTools, def.RareTools)
 }
 
-// Get finds an agent and heals what differs. With a *FileError the agent is the
-// last good version; with any other error it is empty.
+// Get finds an agent and repairs differences. With a *FileError the agent is
+// the last good version; with any other error it is empty.
 func (r *Store) Get(ctx context.Context, name string) (Agent, error) {
 	if !chat.ValidAgentName(name) {
 		return Agent{}, fmt.Errorf("agent %.80q: %w", name, ErrName)
@@ -153,10 +153,10 @@ func (r *Store) get(ctx context.Context, name string) (Agent, error) {
 	return r.heal(ctx, name, row, known)
 }
 
-// heal makes the row equal to the file, or, where only the file is gone, the file
-// equal to the row. A folder that was here and is gone takes its row with it: that is an
-// agent whose destruction was cut off, or that somebody deleted by hand. One that never was
-// here is laid out: others who use the same store made the agent in homes of their own.
+// heal makes the row equal to the file or, if only the file is missing, the file equal to the row. If
+// a folder once existed here and is gone, its row is removed: the agent's destruction was
+// interrupted, or somebody deleted it by hand. If the folder never existed here, it is created:
+// others who use the same store created the agent in their own homes.
 func (r *Store) heal(ctx context.Context, name string, row Agent, known bool) (Agent, error) {
 	data, err := os.ReadFile(r.file(name))
 	switch {
@@ -223,7 +223,7 @@ func (r *Store) healMissing(ctx context.Context, name string, row Agent, known b
 	return Agent{}, fmt.Errorf("agent %s: %w; `chorus agent list` shows those there are", name, ErrUnknown)
 }
 
-// check completes what a file says and looks for what cannot be.
+// check completes the contents of a file and rejects what is impossible.
 func (r *Store) check(a *Agent, name string) error {
 	wrong := func(err error) error { return &FileError{Path: r.file(name), Err: err} }
 	switch a.Name {
@@ -250,7 +250,7 @@ func (r *Store) check(a *Agent, name string) error {
 	return nil
 }
 
-// defaultProfile is what a new agent may do.
+// defaultProfile is the profile of a new agent.
 const defaultProfile = "standard"
 
 func (r *Store) checkModel(name string) error {
@@ -275,9 +275,9 @@ func (r *Store) writeFile(a Agent) error {
 	return datadir.WriteFile(r.file(a.Name), data, 0o600)
 }
 
-// fileText is what an agent's file says.
+// fileText returns the contents of an agent's file.
 func (r *Store) fileText(a Agent) ([]byte, error) {
-	if define, ok := r.BuiltIn[a.Name]; ok { // what is as it was built may change with the program
+	if define, ok := r.BuiltIn[a.Name]; ok { // unchanged built-in values may change with the program
 		def := define()
 		if a.Permissions == def.Permissions {
 			a.Permissions = ""
@@ -289,8 +289,8 @@ func (r *Store) fileText(a Agent) ([]byte, error) {
 	return document(a)
 }
 
-// List gives all agents by name and heals what differs. An agent whose file is
-// broken is there with its last good version, and Warn hears why.
+// List returns all agents by name and repairs differences. An agent whose file is
+// broken appears in its last good version, and Warn is told why.
 func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -333,7 +333,7 @@ func (r *Store) List(ctx context.Context) ([]Agent, error) {
 	return list, nil
 }
 
-// folders names the agents that have a folder.
+// folders returns the names of the agents that have a folder.
 func (r *Store) folders() ([]string, error) {
 	entries, err := os.ReadDir(r.Home.Agents())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -351,19 +351,18 @@ func (r *Store) folders() ([]string, error) {
 	return names, nil
 }
 
-// Configure changes one setting, given as text: systemPrompt, model, permissions,
-// tools (names with commas between; empty: all), webSearch, or one that Other knows. The
-// older spellings of the keys are understood.
+// Configure changes one setting, given as text: systemPrompt, model, permissions, tools (names separated by
+// commas; empty: all), webSearch, or one that Other knows. It accepts the older spellings of the keys.
 func (r *Store) Configure(ctx context.Context, name, key, value string) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error { return r.set(a, key, value) })
 }
 
-// Unset takes one setting away, so that what holds for everybody holds for the agent.
+// Unset removes one setting, so that the value for everybody applies to the agent.
 func (r *Store) Unset(ctx context.Context, name, key string) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error { return r.unset(a, key) })
 }
 
-// Mark writes down something of a connector's about the agent, under a name that is no setting.
+// Mark stores a connector's data about the agent under a name that is not a setting.
 func (r *Store) Mark(ctx context.Context, name, key string, value any) (Agent, error) {
 	return r.change(ctx, name, func(a *Agent) error {
 		raw, err := json.Marshal(value)
@@ -386,7 +385,7 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a, err := r.get(ctx, name)
-	if err == nil && !exists(r.file(name)) { // built in: its file begins with this change
+	if err == nil && !exists(r.file(name)) { // built in: this change creates its file
 		a = unwritten(a)
 		a.CreatedAt = r.Now().UTC().Truncate(time.Microsecond)
 		err = r.layOut(name)
@@ -403,7 +402,7 @@ func (r *Store) change(ctx context.Context, name string, how func(*Agent) error)
 	return a, nil
 }
 
-// layOut makes the folder of an agent that is built in.
+// layOut creates the folder of a built-in agent.
 func (r *Store) layOut(name string) error {
 	for _, part := range []string{docsDir, sessionsDir, processesDir, workspaceDir} {
 		if _, err := r.Home.Ensure(filepath.Join(r.Home.AgentDir(name), part)); err != nil {
@@ -413,7 +412,8 @@ func (r *Store) layOut(name string) error {
 	return nil
 }
 
-// Destroy removes an agent. One that is built in is as it was built afterwards. With keepFiles its folder goes to .trash in the home.
+// Destroy removes an agent. A built-in agent returns to its built-in form.
+// With keepFiles its folder goes to .trash in the home.
 func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error {
 	if !chat.ValidAgentName(name) {
 		return fmt.Errorf("agent %.80q: %w", name, ErrName)
@@ -428,8 +428,8 @@ func (r *Store) Destroy(ctx context.Context, name string, keepFiles bool) error 
 	if !r.Made(name) {
 		return fmt.Errorf("destroy agent %s: it is built in and has no files", name)
 	}
-	// The folder goes first: if we stop here, the row has no folder and the next
-	// look forgets it. The other way round the file would bring the row back.
+	// The folder goes first: if we stop here, the row has no folder and the next read
+	// removes it. In the other order, the file would bring the row back.
 	gone, err := r.moveAway(name, keepFiles)
 	if err != nil {
 		return fmt.Errorf("destroy agent %s: %w", name, err)
@@ -466,7 +466,7 @@ func (r *Store) moveAway(name string, keep bool) (string, error) {
 	return target, os.Rename(r.Home.AgentDir(name), target)
 }
 
-// free is the path, or, where something is there, the first numbered one.
+// free returns the path or, if it is taken, the first free numbered one.
 func free(path string) string {
 	name := path
 	for n := 2; exists(name); n++ {
@@ -480,14 +480,13 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Folders in the making and on their way out. Their names cannot be agents'.
+// Folders that are being created or removed. Agents cannot have these names.
 const (
 	newPrefix  = ".new-"
 	gonePrefix = ".gone-"
 )
 
-// leftover is how old such a folder must be before it counts as forgotten by a
-// crash and not as another process's work.
+// leftover is how old such a folder must be to count as left by a crash, and not as another process's work.
 const leftover = time.Hour
 
 // sweep removes what crashes have left.

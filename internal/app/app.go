@@ -60,30 +60,30 @@ import (
 	"chorus/internal/workrun"
 )
 
-// Options are what the outside gives.
+// Options are what the caller provides.
 type Options struct {
 	Env     func(string) string // nil: the process's
 	Environ []string            // for programs that agents start; nil: the process's
 	Home    string              // "": as Env says
 	Version string              // of this program
 	Log     *slog.Logger        // nil: the file of the home
-	Warn    func(string)        // hears what went wrong without stopping anything; nil: nobody does
+	Warn    func(string)        // receives problems that do not stop anything; nil: nobody
 	// Journal wraps the store before the engine gets it; tests kill the process in it.
 	Journal func(engine.Journal) engine.Journal
-	Now     func() time.Time // the clock of the journal; nil: time.Now. Tests let it jump
-	Nodes   bool             // things are owned in the database, among all processes that have it open; always so with PostgreSQL
-	Sweep   time.Duration    // between looks at what other processes did; 0: the engine's own. Tests make it long
+	Now     func() time.Time // the clock of the journal; nil: time.Now. Tests advance it
+	Nodes   bool             // ownership is kept in the database, among all processes that have it open; always so with PostgreSQL
+	Sweep   time.Duration    // interval between checks of what other processes did; 0: the engine's own. Tests make it long
 }
 
-// App is an opened home with everything that works on it. Each part is a package of its own;
-// App makes them, in the order in which they build on each other, and holds what they share.
+// App is an opened home with everything that works on it. Each part is a separate package. App creates the
+// parts in the order in which they depend on each other, and holds what they share.
 type App struct {
 	Options
 	Home      *datadir.Home
 	DB        *store.DB
 	Models    *provider.Models
 	Executor  sandbox.Executor
-	Shared    *config.Bot // what holds for everybody, as the start found it
+	Shared    *config.Bot // the configuration for everybody, as found at the start
 	Bus       *bus.Bus
 	Notices   *notice.Board
 	Overrides *overrides.Threads
@@ -100,31 +100,31 @@ type App struct {
 	Checks    *checks.Checks
 	Sessions  *local.Sessions
 	Host      *connect.Host
-	Processes *watch.Watcher // of what agents left running
+	Processes *watch.Watcher // the processes that agents left running
 
 	mu             sync.Mutex
 	engine         atomic.Pointer[engine.Engine] // nil until something must run
-	owner          owner.Owner                   // gives things to one process at a time
+	owner          owner.Owner                   // assigns things to one process at a time
 	member         *node.Member                  // nil: the database is not shared with other nodes
-	sharedDatabase bool                          // other homes may be on it
-	toolGrace      time.Duration                 // for tools that run when Close is called
-	adopted        []func(chat.ThreadID) bool    // which threads this process may run, as far as anybody asked
-	stopBackground func()                        // nil: nothing goes on beside
+	sharedDatabase bool                          // other homes may use it
+	toolGrace      time.Duration                 // time for tools that run when Close is called
+	adopted        []func(chat.ThreadID) bool    // which threads this process may run, according to all callers
+	stopBackground func()                        // nil: no background work
 	serving        atomic.Bool                   // this process runs everybody's threads
 	peers          peers
 	telemetry      telemetryParts
-	clock          clock.Clock   // keeps schedules, while the server runs
+	clock          clock.Clock   // runs schedules, while the server runs
 	hooks          runner.Runner // runs hooks, while the server runs
 	shownHooks     processes.ShownHooks
 	stopServing    atomic.Pointer[context.CancelCauseFunc] // while the server runs
 	work           *workrun.Runner                         // works on tasks, while the server runs
-	working        atomic.Bool                             // this process is a worker and no server
+	working        atomic.Bool                             // this process is a worker, not a server
 	members        workers
 	queue          *tasks.Tasks
 	taskOf         func(context.Context, chat.ThreadID) (work.Task, error)
 }
 
-// Open opens the home and its database. Close ends it.
+// Open opens the home and its database. Close closes them.
 func Open(ctx context.Context, o Options) (*App, error) {
 	if o.Env == nil {
 		o.Env = os.Getenv
@@ -193,7 +193,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 	return a, nil
 }
 
-// readConfig reads the configuration, and makes what the opening of the database needs of it.
+// readConfig reads the configuration and prepares what opening the database needs.
 func (a *App) readConfig() error {
 	live, err := settings.OpenLiveConfig(a.Env, a.Home)
 	if err != nil {
@@ -217,8 +217,8 @@ func (a *App) readConfig() error {
 	return nil
 }
 
-// wire makes the parts. A part knows those above it in this list, and what it needs of those
-// below it comes in as a function.
+// wire creates the parts. A part knows those above it in this list. What it
+// needs from those below it is passed in as a function.
 func (a *App) wire() {
 	o := a.Options
 	a.Discovery = &provider.Discovery{Home: a.Home, Models: a.Models}
@@ -273,8 +273,8 @@ func (a *App) wire() {
 	a.wireNode()
 }
 
-// Engine starts the engine on first use. It runs, and takes over from processes that
-// died, the threads that adopt allows, now or in an earlier call; nil: no further ones.
+// Engine starts the engine on first use. The engine runs the threads that adopt allows, in this or an
+// earlier call, and takes them over from processes that died; nil: no further threads.
 func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -304,12 +304,12 @@ func (a *App) Engine(adopt func(chat.ThreadID) bool) *engine.Engine {
 // firstSweep lets a start ask its model before it looks for what others left behind.
 const firstSweep = 50 * time.Millisecond
 
-// Examine looks at this home as doctor does.
+// Examine examines this home as doctor does.
 func (a *App) Examine(ctx context.Context) doctor.Report {
 	return checks.Examine(ctx, checks.Options{Env: a.Env, Environ: a.Environ, Home: a.Home.Dir(), Warn: a.Warn}, checks.Examination{Version: a.Version})
 }
 
-// Running is the engine; nil until something must run.
+// Running returns the engine, or nil until something must run.
 func (a *App) Running() *engine.Engine { return a.engine.Load() }
 
 // adopts reports whether somebody in this process wants the thread to be run here.
@@ -322,11 +322,11 @@ func (a *App) adopts(thread chat.ThreadID) bool {
 	return slices.ContainsFunc(a.adopted, func(adopt func(chat.ThreadID) bool) bool { return adopt(thread) })
 }
 
-// stopTimeout is how long a stop waits for tools and streams to let go, beyond the time that
-// tools have to end by themselves.
+// stopTimeout is how long a stop waits for tools and streams, beyond
+// the time that tools have to end by themselves.
 const stopTimeout = 10 * time.Second
 
-// Close stops what runs and closes the store. What was on goes on at the next start.
+// Close stops what runs and closes the store. Interrupted work continues at the next start.
 func (a *App) Close() error {
 	var errs []error
 	a.Service.StopStreams()
@@ -348,10 +348,10 @@ func (a *App) Close() error {
 	return errors.Join(errs...)
 }
 
-// Me is the person at this terminal.
+// Me returns the person at this terminal.
 func (a *App) Me() chat.Principal { return Me(a.Env) }
 
-// Me is the person at this terminal, without a home.
+// Me returns the person at this terminal, without a home.
 func Me(env func(string) string) chat.Principal {
 	name := env("USER")
 	if name == "" {

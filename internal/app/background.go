@@ -8,9 +8,8 @@ import (
 	"chorus/internal/notice"
 )
 
-// StartBackground does, once, what a process that stays around does beside its work: it keeps
-// the configuration fresh and the list of models not too old, sweeps once a day, and keeps the head of the audit
-// log elsewhere.
+// StartBackground starts, once, the background work of a long-running process: it keeps the configuration and
+// the list of models up to date, sweeps once a day, and keeps the head of the audit log elsewhere.
 func (a *App) StartBackground() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

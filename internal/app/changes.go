@@ -8,9 +8,9 @@ import (
 	"chorus/internal/workrun"
 )
 
-// Changes has a value when something that the overview pages show has changed, or another process
-// wrote anything, or when something of the work has, until ctx ends; then it is closed. Changes that come before the last one was
-// received are one.
+// Changes returns a channel that receives a value when something that the overview pages show has changed,
+// when another process wrote anything, or when something about the work has changed. It is closed when ctx
+// ends. Changes that come before the last value was received count as one.
 func (a *App) Changes(ctx context.Context) <-chan struct{} {
 	subscription := a.Bus.SubscribeAllProcesses(chat.KindReceived, chat.KindRefused, chat.KindRunStarted, chat.KindRunEnded, chat.KindApprovalAsked, chat.KindApprovalAnswered, chat.KindForked)
 	tasks, elsewhere := a.Bus.Subscribe(work.EventsWritten), a.Bus.SubscribeTopic(workrun.ChangedElsewhere)

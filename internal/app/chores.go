@@ -9,8 +9,8 @@ import (
 	"chorus/internal/store/nodes"
 )
 
-// sweep removes what nobody needs any more, once a day. Each process of a home looks whether it is due, as they always did; among nodes one
-// of them does it for all.
+// sweep removes what nobody needs any more, once a day. Each process of a home checks
+// whether it is due. Among nodes, one of them does it for all.
 func (a *App) sweep(ctx context.Context) {
 	if a.member == nil {
 		checks.Daily(ctx, a.tidy)
@@ -37,11 +37,13 @@ func (a *App) tidy(ctx context.Context) {
 	a.Checks.Sweep(ctx)
 }
 
-// indexEvery is how long words wait for the index among nodes. Whoever searches sooner adds them then.
+// indexEvery is how long words wait to be indexed if there are several
+// nodes. A search that comes sooner indexes them itself.
 const indexEvery = 10 * time.Second
 
-// keepIndex brings the index of words up to date among nodes, on one of them, until ctx ends: they share it, and each would find what all of them
-// wrote at its first search. On one home the first search does that, and nothing happens here.
+// keepIndex keeps the word index up to date until ctx ends, on one node for all: they share it,
+// and otherwise each node's first search would have to index what all of them wrote. On a single
+// home the first search does that, and keepIndex does nothing.
 func (a *App) keepIndex(ctx context.Context) {
 	if a.member == nil {
 		return

@@ -9,24 +9,24 @@ import (
 	"chorus/internal/bus"
 )
 
-// databaseChanged hears that the database can no longer be written, or that it can be again.
-// It logs it, and tells whoever follows a session.
+// databaseChanged handles that the database can no longer be written, or can be
+// written again. It logs that and tells whoever follows a session.
 func (a *App) databaseChanged(err error) {
 	if err == nil {
 		a.Log.Info("the database can be written again", "component", "store", "event", "database_recovered")
 		return
 	}
 	a.Log.Error("the database cannot be written: "+err.Error(), "component", "store", "event", "database_failed")
-	a.Notices.WarnOnce("the database cannot be written: " + err.Error()) // the log may lie on the same disk
+	a.Notices.WarnOnce("the database cannot be written: " + err.Error()) // the log may be on the same disk
 	a.Bus.PublishAll(bus.Note{Err: err})
 }
 
-// checkTime is how long a server reads its database at the start, in search of damage. Of a
-// very big one that is not all; `chorus doctor --thorough` reads the rest.
+// checkTime is how long a server reads its database at the start, in search of damage. That may
+// not cover a very big database; `chorus doctor --thorough` reads the rest.
 const checkTime = time.Minute
 
-// checkDatabase finds damage before somebody's message does: posts are refused from then on. It
-// goes on beside the server until that is found out, or the function that it returns is called.
+// checkDatabase finds damage before somebody's message does; from then on posts are refused. It runs
+// alongside the server until it is done or the returned function is called.
 func (a *App) checkDatabase(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithTimeout(ctx, checkTime)
 	var looking sync.WaitGroup

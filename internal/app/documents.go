@@ -10,10 +10,12 @@ import (
 	tables "chorus/internal/store/documents"
 )
 
-// changedDocuments is what machines tell each other when settings, rules or agents change.
+// changedDocuments is the topic by which machines tell each other
+// that settings, rules or agents have changed.
 const changedDocuments = "documents"
 
-// openDocuments makes the configuration of this home the one of all machines on the database, before anything is made of it.
+// openDocuments updates the configuration of this home to the one of all
+// machines on the database, before anything uses it.
 func (a *App) openDocuments(ctx context.Context) error {
 	changed, err := a.Settings.OpenDocuments(ctx, tables.New(a.DB), a.sharedDatabase, a.warnOfDocuments)
 	if err := a.notCompared(err); err != nil {
@@ -25,15 +27,15 @@ func (a *App) openDocuments(ctx context.Context) error {
 	return nil
 }
 
-// openMoreDocuments does so for rules, agents and the like, which need more of the program to be judged.
+// openMoreDocuments does the same for rules, agents and the like, whose checks need more of the program.
 func (a *App) openMoreDocuments(ctx context.Context) error {
 	err := a.notCompared(a.Settings.OpenMoreDocuments(ctx, a.sharedDatabase, gate.AllowedDocument()))
 	a.Settings.Documents.Notify = func() { a.Peers().Notify(changedDocuments) }
 	return err
 }
 
-// notCompared weighs why a home could not be compared with the database: one that has been equal before can go on with what it
-// has, one that joins must not work by no rules at all.
+// notCompared decides whether to go on if a home could not be compared with the database. A home that was
+// equal before can continue with what it has; one that joins must not work without any rules.
 func (a *App) notCompared(err error) error {
 	if err == nil {
 		return nil
@@ -45,7 +47,7 @@ func (a *App) notCompared(err error) error {
 	return nil
 }
 
-// warnOfDocuments says something to whoever is there, and writes it down.
+// warnOfDocuments shows a warning to whoever is there and logs it.
 func (a *App) warnOfDocuments(text string) {
 	a.Log.Warn(text, "component", "documents")
 	if !a.Notices.Post(notice.Notice{Text: text, Bad: true}) {

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/settings"
 )
 
-// forgetEvery is how often a node looks by itself for what was forgotten elsewhere.
+// forgetEvery is how often a node checks, without a notification, what was forgotten elsewhere.
 const forgetEvery = 30 * time.Second
 
 // followForgotten removes from this home what was forgotten on other nodes, until ctx ends.
@@ -31,7 +31,7 @@ func (a *App) followForgotten(ctx context.Context) {
 	}
 }
 
-// forgetHere removes the files that this home has of something.
+// forgetHere removes this home's files of what was forgotten.
 func (a *App) forgetHere(ctx context.Context, f settings.Forgotten) error {
 	for _, file := range f.Files {
 		if err := a.Settings.RemoveSaved(file); err != nil {

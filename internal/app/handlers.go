@@ -13,16 +13,16 @@ import (
 	"chorus/internal/service/skills"
 )
 
-// handlers carry out the operations that have packages of their own, by way of a handler of sessions.
+// handlers returns the handlers of operations that have their own packages. They use a handler of sessions.
 func (a *App) handlers(h *service.Handler) []any {
 	agents := agents.New(a.Service, h)
 	return []any{agents, overview.New(a.Service, h, agents), memories.New(a.Service), skills.New(a.Service, h), a.Schedules(h), a.hooksOf(h), a.processesOf(h), profiles.New(a.Service, h), a.mcpServers()}
 }
 
-// mcpServers carry out the operations on MCP servers.
+// mcpServers returns the handler of operations on MCP servers.
 func (a *App) mcpServers() *mcpservers.Handler { return mcpservers.New(a.Service) }
 
-// Schedules carry out the operations on schedules, by way of a handler of sessions.
+// Schedules returns the handler of operations on schedules. It uses a handler of sessions.
 func (a *App) Schedules(h *service.Handler) *schedules.Handler {
 	return schedules.New(a.Service, h, schedules.Options{Channels: a.Host, Changed: a.schedulesChanged})
 }

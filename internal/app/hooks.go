@@ -9,7 +9,7 @@ import (
 	"chorus/internal/owner"
 )
 
-// runHooks runs hooks until the server stops; the function that it returns waits for that.
+// runHooks runs hooks until the server stops. The returned function waits for that.
 func (a *App) runHooks(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	sources, closeSources := runner.OpenSources(runner.SourceDeps{Journal: a.DB, Work: a.queue, Bus: a.Bus})
@@ -31,10 +31,10 @@ func (a *App) runHooks(ctx context.Context) (wait func()) {
 	return func() { cancel(); work.Wait(); closeSources(); others.Close() }
 }
 
-// ownerLook is how often a process looks whether another one that does something for all has ended.
+// ownerLook is how often a process checks whether another one that does something for all has ended.
 const ownerLook = 2 * time.Second
 
-// whileOwner does what only one process may do, while it is this one.
+// whileOwner calls work, which only one process may do, while this process owns name.
 func (a *App) whileOwner(ctx context.Context, name owner.Name, work func(context.Context)) {
 	owner.While(ctx, a.owner, name, ownerLook, func(err error) {
 		a.Log.Warn("what one process does for all cannot be taken: "+err.Error(), "component", "owner", "event", "not_taken", "name", string(name))

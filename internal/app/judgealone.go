@@ -7,8 +7,8 @@ import (
 	"chorus/internal/store/processes"
 )
 
-// JudgeAlone judges a program that a process in the background wants to start, in the process that looks after it. An error
-// means that it could not be judged.
+// JudgeAlone judges a program that a background process wants to start, in the process
+// that looks after it. err means that the program could not be judged.
 func (a *App) JudgeAlone(ctx context.Context, id string, program sandbox.Exec) (refused, err error) {
 	p, err := processes.New(a.DB).Process(ctx, id)
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 	"chorus/internal/store/nodes"
 )
 
-// elsewhere brings live text of threads that other nodes run; nil where there are none.
+// elsewhere returns the source of live text of threads that other
+// nodes run, or nil if there are no other nodes.
 func (a *App) elsewhere() engine.Elsewhere {
 	if a.member == nil {
 		return nil
@@ -38,7 +39,7 @@ func (a *App) liveSecret() (string, error) {
 	return node.Secret(ctx, a.DB, "live")
 }
 
-// ownerOf is another node that has a thread, if it serves.
+// ownerOf returns the other node that has a thread, if that node is serving.
 func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (peerlive.Node, bool) {
 	id, address, err := nodes.Owner(ctx, a.DB, owner.Thread(thread))
 	if err != nil {
@@ -50,7 +51,7 @@ func (a *App) ownerOf(ctx context.Context, thread chat.ThreadID) (peerlive.Node,
 	return peerlive.Node{ID: id, Address: address}, address != ""
 }
 
-// openLive is what other nodes ask that watch threads of this one; nil where there are none.
+// openLive returns the server for other nodes that watch threads of this one, or nil if there are none.
 func (a *App) openLive(stopping <-chan struct{}) (*peerlive.Server, error) {
 	if a.member == nil {
 		return nil, nil
@@ -68,7 +69,8 @@ func (a *App) openLive(stopping <-chan struct{}) (*peerlive.Server, error) {
 	}}, nil
 }
 
-// serveLive answers other nodes over HTTP, before the guard: they have no token, but what only nodes on the same database can know.
+// serveLive answers other nodes over HTTP, before the guard: they have no token,
+// but a secret that only nodes on the same database can know.
 func serveLive(live *peerlive.Server, next http.Handler) http.Handler {
 	if live == nil {
 		return next
@@ -82,7 +84,8 @@ func serveLive(live *peerlive.Server, next http.Handler) http.Handler {
 	})
 }
 
-// serveLiveMessages answers them by messages too, where there is something that carries those, until the end that it returns.
+// serveLiveMessages also answers them by messages, if there is a
+// carrier, until the returned function is called.
 func (a *App) serveLiveMessages(ctx context.Context, live *peerlive.Server) (end func()) {
 	carrier := a.carrier()
 	if live == nil || carrier == nil {
@@ -94,8 +97,8 @@ func (a *App) serveLiveMessages(ctx context.Context, live *peerlive.Server) (end
 	return func() { cancel(); serving.Wait() }
 }
 
-// nodeAddress is how other nodes reach this server: as nodeAddress says, or where it listens. One that listens on every
-// address is known by its host's name.
+// nodeAddress returns how other nodes reach this server: as nodeAddress is configured, or where it
+// listens. A server that listens on every address is known by its host's name.
 func (a *App) nodeAddress(o ServeOptions, listens net.Addr) string {
 	if set := strings.TrimRight(strings.TrimSpace(a.Shared.NodeAddress), "/"); set != "" {
 		return set

@@ -9,7 +9,8 @@ import (
 	"chorus/internal/runsetup"
 )
 
-// wireNode gives the member among nodes what it needs of the rest, and the rest what it knows; nothing where this process is alone.
+// wireNode connects the member among nodes with the rest of the
+// program. It does nothing if this process is alone.
 func (a *App) wireNode() {
 	m := a.member
 	if m == nil {
@@ -24,7 +25,7 @@ func (a *App) wireNode() {
 	}})
 }
 
-// here says why a thread cannot run in this process; nil: every thread can.
+// here returns a function that says why a thread cannot run in this process; nil: every thread can.
 func (a *App) here() func(journal.Thread) error {
 	if a.member == nil {
 		return nil

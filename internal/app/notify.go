@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// notify tells the service manager that started us how we are, where there is one
-// that wants to know (sd_notify). It never fails: nobody could do anything about it.
+// notify tells the service manager that started us our state, if it wants to know
+// (sd_notify). It never fails: nobody could do anything about it.
 func notify(env func(string) string, state string) {
 	path := env("NOTIFY_SOCKET")
 	if path == "" {

@@ -20,14 +20,15 @@ type peers struct {
 	nats *natsnotify.Peers // a part of all; nil: there is none
 }
 
-// Peers are the other processes that work on the same journal. What anybody changes for all of them (settings, agents)
-// has a topic of its own: Peers().Notify(topic) after the change, and Bus.SubscribeTopic(topic) to hear of it.
+// Peers returns the other processes that work on the same journal. What anybody changes
+// for all of them (settings, agents) has its own topic: call Peers().Notify(topic) after
+// the change, and Bus.SubscribeTopic(topic) to be notified.
 func (a *App) Peers() peernotify.Peers {
 	a.peers.once.Do(func() { a.peers.all = a.openPeers() })
 	return a.peers.all
 }
 
-// closePeers sends what waits.
+// closePeers sends what is pending.
 func (a *App) closePeers() {
 	a.peers.once.Do(func() {})
 	if a.peers.all != nil {
@@ -35,7 +36,8 @@ func (a *App) closePeers() {
 	}
 }
 
-// openPeers chooses how other processes are notified. Where the better way cannot be had, the other one does.
+// openPeers chooses how other processes are notified. If the better
+// way is not available, it uses the other one.
 func (a *App) openPeers() peernotify.Peers {
 	var base peernotify.Peers = peernotify.In(a.Home.PeerSockets())
 	if url := a.postgresURL(); url != "" {
@@ -72,13 +74,13 @@ func (a *App) carrier() peerlive.Carrier {
 	return a.peers.nats
 }
 
-// remotePeers reports whether others may be on other machines: then they are notified of what a run writes too, since nobody
-// there sees the journal's file change.
+// remotePeers reports whether others may be on other machines. Then they are also notified of
+// what a run writes, because nobody there sees the journal's file change.
 func (a *App) remotePeers() bool {
 	return a.member != nil || a.Shared.NATSURL != "" || a.postgresURL() != ""
 }
 
-// postgresURL is the server that the journal is on; "": it is a file.
+// postgresURL returns the server that the journal is on, or "" if it is a file.
 func (a *App) postgresURL() string {
 	url := strings.TrimSpace(string(a.Shared.DatabaseURL))
 	if kind, _, ok := strings.Cut(url, "://"); ok && (kind == "postgres" || kind == "postgresql") {
@@ -87,5 +89,5 @@ func (a *App) postgresURL() string {
 	return ""
 }
 
-// secretTimeout is what looking up the secret of all nodes may take.
+// secretTimeout limits looking up the secret of all nodes.
 const secretTimeout = 10 * time.Second

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// ErrRestart is what Serve ends with when the server is to be started again.
+// ErrRestart is what Serve ends with if the server should be restarted.
 var ErrRestart = errors.New("the server is to be started again")
 
 // restarter restarts the server that this process is.
@@ -18,13 +18,14 @@ type restarter struct{ a *App }
 
 var _ operations.Restarter = restarter{}
 
-// restarted marks requests to restart: the run of an agent that asked for it goes on afterwards, and must not ask for it again.
+// restarted marks requests to restart: the run of an agent that asked for it
+// continues afterwards and must not ask for it again.
 const restarted = "restarted"
 
-// keepRestarts is how long a request is known.
+// keepRestarts is how long a request is remembered.
 const keepRestarts = 24 * time.Hour
 
-// Restart implements operations.Restarter: the server stops as it does on SIGTERM, and then begins anew.
+// Restart implements operations.Restarter: the server stops as it does on SIGTERM, and then starts again.
 func (r restarter) Restart(ctx context.Context, by operation.Caller, in operations.RestartRequest) (operations.Restarting, error) {
 	stop := r.a.stopServing.Load()
 	if stop == nil {

@@ -9,8 +9,7 @@ import (
 	"chorus/internal/peernotify"
 )
 
-// keepSchedules says what schedules and event files say until the server stops; the function that it returns waits
-// for that.
+// keepSchedules runs schedules and event files until the server stops. The returned function waits for that.
 func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := eventfile.Folder{Dir: a.Home.Events(), Handler: a.Schedules(a.Service.Handler()).EventFiles(a.Me()), Log: a.Log}
@@ -34,10 +33,10 @@ func (a *App) keepSchedules(ctx context.Context) (wait func()) {
 	return func() { cancel(); work.Wait(); changes.Close(); elsewhere.Close() }
 }
 
-// changedSchedules is what processes tell each other when schedules change.
+// changedSchedules is the topic by which processes tell each other that schedules have changed.
 const changedSchedules = "schedules"
 
-// schedulesChanged has the clock of this process, and of every other that keeps schedules, look at them.
+// schedulesChanged makes the clock of this process, and of every other that runs schedules, check them.
 func (a *App) schedulesChanged() {
 	a.clock.Changed()
 	a.schedulePeers().Notify(changedSchedules)
@@ -46,7 +45,8 @@ func (a *App) schedulesChanged() {
 	}
 }
 
-// followSchedules hears of changes in other processes; nil where that is not possible: the clock looks by itself, later.
+// followSchedules subscribes to changes in other processes. It returns nil if that
+// is not possible: then the clock finds them later by itself.
 func (a *App) followSchedules() *peernotify.Subscription {
 	changes, err := a.schedulePeers().Subscribe()
 	if err != nil {
@@ -56,8 +56,8 @@ func (a *App) followSchedules() *peernotify.Subscription {
 	return changes
 }
 
-// schedulePeers are the processes on this home that keep schedules. They have sockets of their own: not every process that runs
-// threads keeps schedules.
+// schedulePeers returns the processes on this home that run schedules. They have their
+// own sockets: not every process that runs threads runs schedules.
 func (a *App) schedulePeers() peernotify.Peers {
 	return peernotify.In(a.Home.ScheduleSockets())
 }

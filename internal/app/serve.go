@@ -21,14 +21,15 @@ import (
 // ServeOptions are the flags of serve.
 type ServeOptions struct {
 	Addr        string
-	BehindProxy bool     // a proxy of ours stands before us and does TLS
+	BehindProxy bool     // our own proxy is in front of us and does TLS
 	Hosts       []string // names under which we are reached, besides those of the loopback
 	TLSCert     string
 	TLSKey      string
-	Node        string // which of several this is, in logs
-	// Ready hears where the server listens, once it does, and a link that signs the owner in.
+	Node        string // which of several nodes this is, for logs
+	// Ready is called once the server listens, with its URL and a link that signs the owner in.
 	Ready func(url, signIn string)
-	// Browser hears of a second such link, for a browser that is opened at once: each link is for one use. May be nil.
+	// Browser is called with a second such link, for a browser that is opened
+	// at once: each link works only once. It may be nil.
 	Browser func(signIn string)
 }
 
@@ -42,18 +43,18 @@ const (
 	drainTime   = 10 * time.Second // for requests that are being answered, and for streams to say goodbye
 )
 
-// defaultDrainMS is how long tools have that run when the server is told to stop: most end within
-// it, and what stops services waits longer.
+// defaultDrainMS is how long running tools have when the server is told to stop:
+// most end within it, and service managers wait longer.
 const defaultDrainMS = 20_000
 
-// toolTime is how long tools have that run when this process stops or hands over.
+// toolTime is how long running tools have when this process stops or hands over.
 func (a *App) toolTime() time.Duration {
 	return provider.Milliseconds(cmp.Or(a.Shared.DrainMS, defaultDrainMS))
 }
 
-// Serve serves the home over HTTP until ctx ends. Then nobody new is let in, streams
-// end with a last word, and Close lets tools end that run; everything else stops where it
-// stands and goes on at the next start.
+// Serve serves the home over HTTP until ctx ends. Then it accepts no new clients, streams end with a last
+// message, and Close lets running tools end. Everything else stops where it is and continues at the next
+// start.
 func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.check(); err != nil {
 		return err
@@ -82,7 +83,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	a.StartBackground()
 	defer a.serveLiveMessages(ctx, site.live)()
 	defer a.checkDatabase(ctx)()
-	disconnect, err := a.Host.Connect() // before schedules are kept, which may be for a channel
+	disconnect, err := a.Host.Connect() // before schedules start, which may be for a channel
 	if err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	return err
 }
 
-// closeServer lets nobody new in and waits for those who are inside, but not for ever.
+// closeServer accepts no new clients and waits for the present ones, but not forever.
 func (a *App) closeServer(server *http.Server, site *httpServer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
 	defer cancel()
@@ -147,7 +148,7 @@ func (a *App) closeServer(server *http.Server, site *httpServer) error {
 	return err
 }
 
-// check refuses what would show the home to strangers.
+// check refuses options that would show the home to strangers.
 func (o *ServeOptions) check() error {
 	if (o.TLSCert == "") != (o.TLSKey == "") {
 		return usage.Wrap(errors.New("--tls-cert and --tls-key belong together"))
@@ -185,7 +186,7 @@ func (o *ServeOptions) scheme() string {
 	return "http"
 }
 
-// reason is what the system says, without the operation around it.
+// reason returns the system's message, without the operation around it.
 func reason(err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		return op.Err

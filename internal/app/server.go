@@ -34,7 +34,7 @@ type httpServer struct {
 	link     func(url string) string // signs the owner in
 }
 
-// openServer puts the parts of the server together. A further part is mounted here.
+// openServer assembles the server. Further parts are mounted here.
 func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, error) {
 	d := &httpServer{stopping: make(chan struct{})}
 	counts := a.Telemetry() // before there is an engine, whose commits are timed
@@ -77,7 +77,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	mux.Handle(webhooks.Pattern, webhooks.New(a.hooksOf(a.Service.Handler()), a.Log))
 	mux.Handle("GET /help/", http.StripPrefix("/help", a.guides()))
 	mux.Handle("/", show)
-	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner one sees the pattern
+	guarded := counts.HTTP(compat.TranslateProblems(at.Wrap(counts.HTTP(mux)))) // the guard copies requests, and only the inner handler sees the pattern
 	if d.live, err = a.openLive(d.stopping); err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ func (a *App) openServer(ctx context.Context, o ServeOptions) (*httpServer, erro
 	return d, nil
 }
 
-// guides serves the documentation of this version. It is read when somebody first asks for it.
+// guides serves the documentation of this version. It is read on first use.
 func (a *App) guides() http.Handler {
 	load := sync.OnceValues(func() (*docsite.Site, error) { return docsite.Load(docs.Pages) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +100,7 @@ func (a *App) guides() http.Handler {
 	})
 }
 
-// readers lets whoever may read pass.
+// readers lets only those pass who may read.
 func readers(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if by, _ := operation.CallerOf(r.Context()); !by.May(operation.Read) {
@@ -111,7 +111,7 @@ func readers(next http.Handler) http.Handler {
 	})
 }
 
-// named is the host of the address, where it is one that people can type.
+// named returns the host of the address, if people can type it.
 func (o *ServeOptions) named() []string {
 	host, port, err := net.SplitHostPort(o.Addr)
 	if err != nil || host == "" || loopback(host) || host == "0.0.0.0" || host == "::" {
@@ -122,7 +122,7 @@ func (o *ServeOptions) named() []string {
 
 var errClosed = errors.New("the server is starting or stopping")
 
-// fit says why no message can be taken now.
+// fit returns why no message can be taken now, or nil.
 func (d *httpServer) fit(ctx context.Context, a *App) error {
 	if !d.ready.Load() {
 		return errClosed

@@ -23,7 +23,7 @@ type telemetryParts struct {
 // flushTime is how long the end waits for a collector to take the last spans.
 const flushTime = 3 * time.Second
 
-// close ends it; spans that wait are sent.
+// close ends the telemetry and sends pending spans.
 func (w *telemetryParts) close() {
 	if w.counts != nil {
 		w.counts.Close()
@@ -35,7 +35,7 @@ func (w *telemetryParts) close() {
 	}
 }
 
-// Telemetry counts what happens in this process, for a scraper. A server asks for it before anything
+// Telemetry returns the counters of this process, for a scraper. A server calls it before anything
 // else starts, so that all commits are timed; other commands do not pay for it.
 func (a *App) Telemetry() *telemetry.Telemetry {
 	a.mu.Lock()
@@ -46,12 +46,12 @@ func (a *App) Telemetry() *telemetry.Telemetry {
 	return a.telemetry.counts
 }
 
-// followRuns logs a line for each run that ends in this process. a.mu is held.
+// followRuns logs a line for each run that ends in this process. The caller holds a.mu.
 func (a *App) followRuns() {
 	a.telemetry.follower = telemetry.Follow(telemetry.FollowOptions{Bus: a.Bus, Log: a.Log, Version: a.Version, Env: a.Env, RunStart: a.runStart})
 }
 
-// runStart finds the start of the run of an event.
+// runStart finds the start of an event's run.
 func (a *App) runStart(ctx context.Context, ev chat.Event) (chat.Event, error) {
 	seqs, err := a.DB.Seqs(ctx, ev.Thread, chat.KindRunStarted, 0, ev.Seq, 1)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *App) runStart(ctx context.Context, ev chat.Event) (chat.Event, error) {
 	return a.DB.Event(ctx, ev.Thread, seqs[0])
 }
 
-// maxPending bounds how many pending approvals are counted: more are shown as this many.
+// maxPending is how many pending approvals are counted; more are shown as this many.
 const maxPending = 1000
 
 // snapshot counts what is in the database and the engine now.

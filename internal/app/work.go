@@ -37,7 +37,7 @@ type workers interface {
 	List() ([]work.Worker, error)
 }
 
-// wireWork makes what projects and tasks need.
+// wireWork creates what projects and tasks need.
 func (a *App) wireWork() {
 	queue := tasks.New(a.DB, a.workWritten)
 	a.Host.Work, a.queue = queue, queue
@@ -109,7 +109,7 @@ func (a *App) wireWork() {
 		Rows: func(runsetup.NoteContext) (database.Question, bool) { return tasks.AnyProject(), true }})
 }
 
-// workWritten tells whoever follows the work, in this process and in others, that there may be news of it.
+// workWritten tells whoever follows the work, in this process and in others, that there may be news.
 func (a *App) workWritten() {
 	a.Bus.Publish(work.EventsWritten, bus.Note{})
 	a.mu.Lock()
@@ -120,8 +120,8 @@ func (a *App) workWritten() {
 	}
 }
 
-// leads is what a process owns that merges: once for a home, or where homes share a database once for each machine, since each merges
-// what it has the files of.
+// leads returns the name that the process which merges must own: one per home or, if homes share a
+// database, one per machine, because each machine merges what it has the files of.
 func (a *App) leads() owner.Name {
 	if a.member == nil {
 		return owner.Work
@@ -129,11 +129,11 @@ func (a *App) leads() owner.Name {
 	return owner.WorkOf(a.member.Name())
 }
 
-// grantTime is what looking up a task's checkout may take.
+// grantTime limits looking up a task's checkout.
 const grantTime = 10 * time.Second
 
-// workRoots keep the commands of a task to its own branch: of the repository that its checkout belongs to they write what git needs for
-// that, and read the rest.
+// workRoots limit the commands of a task to its own branch: in the repository of its
+// checkout they may write what git needs for that, and read the rest.
 func (a *App) workRoots(thread chat.ThreadID) ([]sandbox.Root, error) {
 	if thread.Transport() != chat.WorkTransport {
 		return nil, nil
@@ -151,14 +151,15 @@ func (a *App) workRoots(thread chat.ThreadID) ([]sandbox.Root, error) {
 	return roots, err
 }
 
-// runWork does the work of the queue until the server stops; the function that it returns waits for that.
+// runWork works on the queue until the server stops. The returned function waits for that.
 func (a *App) runWork(ctx context.Context) (wait func()) {
 	leave := a.joinAsServer()
 	ended := a.followWork(ctx)
 	return func() { ended(); leave() }
 }
 
-// followWork looks at the queue whenever something happens, until ctx ends; the function that it returns waits for that.
+// followWork checks the queue whenever something happens, until ctx
+// ends. The returned function waits for that.
 func (a *App) followWork(ctx context.Context) (wait func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	events := a.Bus.SubscribeAllProcesses(chat.Took{}.Kind(), chat.RunEnded{}.Kind(), chat.AbortAsked{}.Kind(), chat.ApprovalAsked{}.Kind(), chat.ApprovalAnswered{}.Kind())
@@ -184,7 +185,7 @@ func (a *App) followWork(ctx context.Context) (wait func()) {
 	return func() { cancel(); on.Wait(); events.Close(); others.Close() }
 }
 
-// checkCloneURL lets people who do not run this Chorus have repositories cloned from public addresses only.
+// checkCloneURL lets people who do not run this Chorus clone repositories from public addresses only.
 func checkCloneURL(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" {

@@ -17,10 +17,10 @@ import (
 	"chorus/internal/workrun"
 )
 
-// serverName is the server among the workers.
+// serverName is the server's name among the workers.
 const serverName = "server"
 
-// joinAsServer lists the server among the workers; a second one of the same home has another name.
+// joinAsServer lists the server among the workers. A second server of the same home gets another name.
 func (a *App) joinAsServer() (leave func()) {
 	name := serverName
 	if a.member != nil { // every node has one
@@ -40,7 +40,8 @@ func (a *App) joinAsServer() (leave func()) {
 	return own.Leave
 }
 
-// workHandler says what there is to say to tasks: in a worker it runs no other threads than those of its tasks.
+// workHandler returns the handler for what is said to tasks. In a worker
+// it runs no other threads than those of its tasks.
 func (a *App) workHandler() *service.Handler {
 	if a.working.Load() {
 		return a.Service.Guest()
@@ -48,14 +49,14 @@ func (a *App) workHandler() *service.Handler {
 	return a.Service.Handler()
 }
 
-// hasTask reports whether the run of a task's thread is this process's: that of the worker that has the task. What people say to a
-// task that nobody works on is the server's.
+// hasTask reports whether the run of a task's thread belongs to this process, that is, to the worker that
+// has the task. What people say to a task that nobody works on goes to the server.
 func (a *App) hasTask(thread chat.ThreadID) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), grantTime)
 	defer cancel()
 	t, err := a.taskOf(ctx, thread)
 	switch {
-	case errors.Is(err, journal.ErrUnknown): // deleted, or of an agent that a worker asked; such a thread its own process runs
+	case errors.Is(err, journal.ErrUnknown): // deleted, or of an agent that a worker asked; its own process runs such a thread
 		return a.serving.Load()
 	case err != nil:
 		return false // the next sweep asks again
@@ -65,7 +66,7 @@ func (a *App) hasTask(thread chat.ThreadID) bool {
 	return t.Worker == a.work.Self.Name
 }
 
-// takes keeps a process that worked on a task before from beginning an attempt that another one has.
+// takes keeps a process that once worked on a task from beginning an attempt that another process has.
 func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
 	if thread.Transport() == chat.WorkTransport && (a.serving.Load() || a.working.Load()) && !a.hasTask(thread) {
 		return false
@@ -75,18 +76,18 @@ func (a *App) takes(thread chat.ThreadID, prompt transcript.Waiting) bool {
 
 // WorkerOptions are the flags of worker.
 type WorkerOptions struct {
-	Name     string // "": the machine's and the process's number
+	Name     string // "": the machine's name and the process id
 	Slots    int
 	Projects []string
 	Agents   []string
-	Drain    time.Duration // how long it lets its tasks go on when it is told to stop
+	Drain    time.Duration // how long its tasks may continue when it is told to stop
 	Ready    func(name string)
-	// Draining hears how many tasks are waited for, once it was told to stop.
+	// Draining is called with the number of tasks that are waited for, once it was told to stop.
 	Draining func(tasks int)
 }
 
-// WorkOnTasks takes tasks and works on them until ctx ends. Then it takes no more, and those that it has may go on for a while; what is
-// not finished by then is taken over by others where it stopped.
+// WorkOnTasks takes tasks and works on them until ctx ends. Then it takes no more, and its present tasks may
+// continue for a while. Others take over what is not finished by then, where it stopped.
 func (a *App) WorkOnTasks(ctx context.Context, o WorkerOptions) error {
 	self := work.Worker{Name: cmp.Or(o.Name, fmt.Sprintf("%s-%d", node.HostName(), os.Getpid())), Host: node.HostName(), PID: os.Getpid(), Slots: o.Slots, Projects: o.Projects, Agents: o.Agents}
 	if err := a.member.Join("worker", "", ""); err != nil {
@@ -118,7 +119,7 @@ func (a *App) WorkOnTasks(ctx context.Context, o WorkerOptions) error {
 	return a.stopEngine()
 }
 
-// awaitTasks waits until a worker holds no task any more, or its time is over.
+// awaitTasks waits until a worker has no tasks any more, or its time is over.
 func (a *App) awaitTasks(name string, o WorkerOptions) {
 	late := time.NewTimer(o.Drain)
 	defer late.Stop()
@@ -147,7 +148,7 @@ func (a *App) awaitTasks(name string, o WorkerOptions) {
 	}
 }
 
-// stopEngine ends the runs of this process where they stand, before others learn that it is gone.
+// stopEngine stops the runs of this process where they are, before others learn that it is gone.
 func (a *App) stopEngine() error {
 	ctx, cancel := context.WithTimeout(context.Background(), a.toolGrace+stopTimeout)
 	defer cancel()

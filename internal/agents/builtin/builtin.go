@@ -1,5 +1,5 @@
-// Package builtin has the agents that are there without having been made. Each is a file of settings, which any agent can
-// have, and a file with its prompt; prompts/NAME.md in the home takes the place of the latter.
+// Package builtin has the built-in agents. Each consists of a file with settings that any agent can
+// have, and a file with its prompt, which prompts/NAME.md in the home replaces.
 package builtin
 
 import (
@@ -20,7 +20,7 @@ var files embed.FS
 // Dispatcher is the agent that people talk to about projects and tasks.
 const Dispatcher = "dispatcher"
 
-// Names are the agents that are built in.
+// Names returns the names of the built-in agents.
 func Names() []string { return []string{Dispatcher} }
 
 // definition is the file of an agent.
@@ -31,7 +31,7 @@ type definition struct {
 	Settings    map[string]any `json:"settings"` // keys of the configuration
 }
 
-// Define is the agent of that name and the settings it has unless somebody says otherwise; false: none is built in.
+// Define returns the agent of that name and its default settings, or false if it is not built in.
 func Define(home *datadir.Home, name string) (agents.Agent, map[string]any, bool) {
 	data, err := files.ReadFile(name + ".json")
 	if err != nil {
@@ -46,11 +46,11 @@ func Define(home *datadir.Home, name string) (agents.Agent, map[string]any, bool
 	return a, d.Settings, true
 }
 
-// prompt is the home's own text, or else the one that is built in.
+// prompt returns the home's own text, or else the built-in one.
 func prompt(home *datadir.Home, name string) string {
 	text, err := os.ReadFile(home.Prompt(name))
 	if err != nil || strings.TrimSpace(string(text)) == "" {
-		text, _ = files.ReadFile(name + ".md") // beside the settings
+		text, _ = files.ReadFile(name + ".md") // next to the settings
 	}
 	return strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(string(text), ""), "{workspace_dir}", filepath.Join(home.Dir(), "projects")))
 }

@@ -1,2 +1,3 @@
-// Package nodestest has stories of several nodes that work on one database: what is done on one is seen on all.
+// Package nodestest has stories of several nodes that work on one
+// database: what is done on one is visible on all.
 package nodestest
