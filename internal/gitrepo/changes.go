@@ -27,20 +27,22 @@ var statuses = map[byte]string{'A': "added", 'M': "modified", 'D': "deleted", 'R
 // Diff is the difference between two states.
 type Diff struct {
 	Files     []File
-	Text      string // of the patch, valid UTF-8, cut at a line's end
+	Text      string // the patch, valid UTF-8, cut at the end of a line
 	Truncated bool   // the patch is longer than Text
 }
 
-// safeDiff are the options under which a diff runs nothing of the repository's choice.
+// safeDiff are options which ensure that a diff runs no program chosen by the repository.
 var safeDiff = []string{"--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty", "--find-renames", "-l1000"}
 
-// ChangedFiles are the files that differ between head and where it left base. Both are branches or commits.
+// ChangedFiles returns the files that differ between head and its fork
+// point from base. Both are branches or commits.
 func (r *Repo) ChangedFiles(ctx context.Context, base, head string) ([]File, error) {
 	d, err := r.Diff(ctx, base, head, 0)
 	return d.Files, err
 }
 
-// Diff is what head changed since it left base, at most limit bytes of it; with 0 only the files are listed.
+// Diff returns what head has changed since it left base, with at most limit
+// bytes of the patch. With 0 it only lists the files.
 func (r *Repo) Diff(ctx context.Context, base, head string, limit int) (Diff, error) {
 	to, err := r.commit(ctx, head)
 	if err != nil {
@@ -54,7 +56,7 @@ func (r *Repo) Diff(ctx context.Context, base, head string, limit int) (Diff, er
 	return d, r.compare(ctx, &d, from, to, limit, nil)
 }
 
-// forkPoint is where head left base: their best common ancestor, or base itself if they have none.
+// forkPoint returns where head left base: their best common ancestor, or base itself if they have none.
 func (r *Repo) forkPoint(ctx context.Context, base, head string) (string, error) {
 	from, err := r.commit(ctx, base)
 	if err != nil {
@@ -67,7 +69,7 @@ func (r *Repo) forkPoint(ctx context.Context, base, head string) (string, error)
 	return fork, explain(err)
 }
 
-// compare fills a diff with the difference of two trees or commits.
+// compare fills d with the difference between two trees or commits.
 func (r *Repo) compare(ctx context.Context, d *Diff, from, to string, limit int, env []string) error {
 	args := append([]string{"diff-tree", "-r", "-z", "--raw", "--numstat"}, safeDiff...)
 	out, err := r.git(ctx, command{args: append(args, from, to), env: env})
@@ -90,8 +92,8 @@ func (r *Repo) compare(ctx context.Context, d *Diff, from, to string, limit int,
 	return nil
 }
 
-// parseFiles reads what --raw --numstat -z gives: first a record for each file that begins with a colon, then one with the
-// lines of each. A rename has its two names in records of their own.
+// parseFiles reads the output of --raw --numstat -z: first a record for each file that begins with
+// a colon, then one with the line counts of each. The two names of a rename are separate records.
 func parseFiles(out string) []File {
 	var files []File
 	at := map[string]int{}
@@ -129,15 +131,16 @@ func parseFiles(out string) []File {
 	return files
 }
 
-// ChangedFiles are the files that differ between the tree as it is, with new files that are not ignored, and where it left
-// base.
+// ChangedFiles returns the files that differ between the tree's current state,
+// including new files that are not ignored, and where it left base.
 func (t *Tree) ChangedFiles(ctx context.Context, base string) ([]File, error) {
 	d, err := t.Diff(ctx, base, 0)
 	return d.Files, err
 }
 
-// Diff is what the tree as it is changed since it left base, with new files that are not ignored; base "" is the last commit.
-// It does not touch the tree's index, and stores nothing in the repository.
+// Diff returns what the tree's current state, including new files that are not
+// ignored, has changed since it left base; "" is the last commit. It does not touch
+// the tree's index, and stores nothing in the repository.
 func (t *Tree) Diff(ctx context.Context, base string, limit int) (Diff, error) {
 	if err := t.trusted(); err != nil {
 		return Diff{}, err
@@ -145,7 +148,7 @@ func (t *Tree) Diff(ctx context.Context, base string, limit int) (Diff, error) {
 	from, err := t.ask(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	switch {
 	case exited(err, 1):
-		if from, err = t.ask(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil { // no commit yet: an empty tree
+		if from, err = t.ask(ctx, "hash-object", "-t", "tree", "--stdin"); err != nil { // no commit yet: use an empty tree
 			return Diff{}, explain(err)
 		}
 	case err != nil:
@@ -164,8 +167,8 @@ func (t *Tree) Diff(ctx context.Context, base string, limit int) (Diff, error) {
 	return d, t.repo.compare(ctx, &d, from, snapshot, limit, env)
 }
 
-// snapshot makes a tree object of everything that is in the tree now, apart from the repository. env are the variables with
-// which git finds it, until remove is called.
+// snapshot makes a tree object of everything that is in the tree now, outside of the
+// repository. Until remove is called, git finds it with the variables env.
 func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove func(), err error) {
 	dir, err := os.MkdirTemp("", "chorus-git-")
 	if err != nil {
@@ -184,7 +187,7 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 	if err := os.Mkdir(objects, 0o700); err != nil {
 		return "", nil, nil, err
 	}
-	// A path with a colon or a quote would be several for git; in quotes it is one.
+	// Git would split a path at a colon or a quote; quoting prevents that.
 	store := strconv.Quote(filepath.Join(t.repo.common, "objects"))
 	env = []string{"GIT_OBJECT_DIRECTORY=" + objects, "GIT_ALTERNATE_OBJECT_DIRECTORIES=" + store}
 	config, err := t.repo.noPrograms(ctx, false)
@@ -198,8 +201,9 @@ func (t *Tree) snapshot(ctx context.Context) (oid string, env []string, remove f
 	return strings.TrimSuffix(out, "\n"), env, func() { _ = os.RemoveAll(dir) }, err
 }
 
-// copyFile copies an index. The copy is as old as the original: git looks into a file that was written in the same moment as the
-// index, since its times alone do not tell whether it changed afterwards.
+// copyFile copies an index. The copy gets the original's time: git compares the
+// contents of files that were written at the same moment as the index, since their
+// times alone do not tell whether they changed afterwards.
 func copyFile(from, to string) error {
 	source, info, err := plainfile.Open(from)
 	if err != nil {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// remoteRefs is where the branches of a clone's remote are kept. They are apart from the branches of tasks, so that a fetch
-// can never touch those.
+// remoteRefs is where the branches of a clone's remote are stored. They are separate
+// from the branches of tasks, so that a fetch can never touch those.
 const remoteRefs = "refs/remotes/origin/"
 
-// Clone makes a bare copy of a remote at dir, or opens the one that is there, for which no remote is asked: Fetch brings it up to
-// date. One that was made from another url is ErrRemoteMismatch.
+// Clone makes a bare copy of a remote at dir. An existing one is opened without asking the remote;
+// Fetch updates it. If it was made from another url, the error is ErrRemoteMismatch.
 func Clone(ctx context.Context, url, dir string, opt Options) (*Repo, error) {
 	if err := CheckURL(url, opt.LocalURLs); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Clone(ctx context.Context, url, dir string, opt Options) (*Repo, error) {
 	return r, r.VerifyRemote(ctx, url)
 }
 
-// Fetch brings a clone up to date with its remote. For the other kinds there is nothing to do.
+// Fetch updates a clone from its remote. For the other kinds it does nothing.
 func (r *Repo) Fetch(ctx context.Context) error {
 	if r.kind != KindClone {
 		return nil
@@ -50,7 +50,7 @@ func (r *Repo) fetch(ctx context.Context) error {
 	if _, err := r.git(ctx, command{args: []string{"fetch", "--prune", "--no-write-fetch-head", "--quiet", "origin"}, network: true}); err != nil {
 		return err
 	}
-	// The remote may have renamed its default branch. One without commits has none, and that is not an error.
+	// The remote may have renamed its default branch. A remote without commits has none, which is no error.
 	_, err := r.git(ctx, command{args: []string{"remote", "set-head", "origin", "--auto"}, network: true})
 	if exited(err, 1) || exited(err, 128) {
 		return nil
@@ -58,7 +58,7 @@ func (r *Repo) fetch(ctx context.Context) error {
 	return err
 }
 
-// fetchBranch brings one branch of the remote up to date.
+// fetchBranch updates one branch of the remote.
 func (r *Repo) fetchBranch(ctx context.Context, branch string) error {
 	_, err := r.git(ctx, command{network: true, args: []string{
 		"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--end-of-options", "origin", "+refs/heads/" + branch + ":" + remoteRefs + branch,
@@ -69,7 +69,7 @@ func (r *Repo) fetchBranch(ctx context.Context, branch string) error {
 	return explain(err)
 }
 
-// RemoteURL is where a clone comes from; for a link, what its origin is. "" if there is no remote.
+// RemoteURL returns where a clone comes from or, for a link, its origin. "" if there is no remote.
 func (r *Repo) RemoteURL(ctx context.Context) (string, error) {
 	out, err := r.ask(ctx, "config", "--get", "remote.origin.url")
 	if exited(err, 1) {
@@ -78,8 +78,8 @@ func (r *Repo) RemoteURL(ctx context.Context) (string, error) {
 	return out, explain(err)
 }
 
-// VerifyRemote says with ErrRemoteMismatch that the repository's remote is not the one at url. The same repository by another
-// protocol is fine.
+// VerifyRemote returns ErrRemoteMismatch if the repository's remote is not the one at
+// url. A different protocol for the same repository is fine.
 func (r *Repo) VerifyRemote(ctx context.Context, url string) error {
 	have, err := r.RemoteURL(ctx)
 	if err != nil {
@@ -94,8 +94,9 @@ func (r *Repo) VerifyRemote(ctx context.Context, url string) error {
 	return nil
 }
 
-// DefaultBranch finds out into which branch work goes: what the remote says, otherwise main, master, the only branch, or what
-// init.defaultBranch says. A repository in which none of these exists is ErrNoSuchBranch.
+// DefaultBranch determines the branch into which work is merged: what the remote
+// says, otherwise main, master, the only branch, or init.defaultBranch. If none of
+// these exists, it fails with ErrNoSuchBranch.
 func (r *Repo) DefaultBranch(ctx context.Context) (string, error) {
 	all, err := r.refs(ctx)
 	if err != nil {
@@ -138,7 +139,7 @@ func (r *Repo) DefaultBranch(ctx context.Context) (string, error) {
 	return "", fail(ErrNoSuchBranch, "the repository at %s has none of the branches main and master: say which of %s is the default branch", r.dir, names(have))
 }
 
-// refs are all branches with their commits, by their full names.
+// refs returns all branches with their commits, by full name.
 func (r *Repo) refs(ctx context.Context) (map[string]string, error) {
 	out, err := r.ask(ctx, "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads/", remoteRefs)
 	if err != nil {
@@ -153,8 +154,8 @@ func (r *Repo) refs(ctx context.Context) (map[string]string, error) {
 	return all, nil
 }
 
-// commit is the commit that a branch or the name of a commit means. Where the remote has a branch of the same name, ours is
-// meant, unless a clone's remote has all of it and more.
+// commit returns the commit for a branch or the name of a commit. If the remote has a branch with
+// the same name, ours is used, unless a clone's remote contains it and more.
 func (r *Repo) commit(ctx context.Context, rev string) (string, error) {
 	if oidForm().MatchString(rev) {
 		oid, err := r.ask(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", rev+"^{commit}")

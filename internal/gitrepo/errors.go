@@ -10,7 +10,7 @@ import (
 	"chorus/internal/text"
 )
 
-// What can go wrong; ask with errors.Is. The text of an error is a sentence for people that names what to do.
+// The kinds of errors, for errors.Is. The text of an error is a sentence for people that says what to do.
 var (
 	ErrNotARepository = errors.New("not a git repository")
 	ErrNoSuchBranch   = errors.New("no such branch")
@@ -37,12 +37,12 @@ var (
 	ErrFilter         = errors.New("filter of the repository")
 )
 
-// Error is what a call failed with: one of the kinds above, in a sentence.
+// Error is the error of a call: one of the kinds above, with a sentence.
 type Error struct {
 	Kind    error
 	Text    string
-	Files   []string // that are meant: the conflicting ones, the uncommitted ones
-	Command string   // what a person can type to go on, if there is such a command
+	Files   []string // the files it is about: conflicting or uncommitted ones
+	Command string   // what a person can type to continue, if anything
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -66,7 +66,7 @@ func names(files []string) string {
 	return out
 }
 
-// exitError is a program that ended with something else than 0.
+// exitError is a program's exit with a code other than 0.
 type exitError struct {
 	program string
 	verb    string
@@ -80,20 +80,20 @@ func (e *exitError) Error() string {
 	return fmt.Sprintf("%s %s failed: %s", e.program, e.verb, said)
 }
 
-// exited says whether err is a program's own failure with this code.
+// exited reports whether err is a program's exit with this code.
 func exited(err error, code int) bool {
 	var e *exitError
 	return errors.As(err, &e) && e.code == code
 }
 
-// phrase is something git says in the language C, and what it means.
+// phrase is a message of git in the language C, and its meaning.
 type phrase struct {
 	said string
 	kind error
-	text string // of the sentence; %s is what git said
+	text string // the sentence; %s is git's message
 }
 
-// phrases are looked for in their order. They are git's own since 2.38 and earlier; what is not found stays git's text.
+// phrases are tried in order. They are git's messages in 2.38 and earlier. For all others, git's text is kept.
 var phrases = []phrase{
 	{"dubious ownership", ErrNotARepository, "git does not trust this repository because it belongs to somebody else; if that is right, type `git config --global --add safe.directory <its path>` as the user that runs Chorus (%s)"},
 	{"not a git repository", ErrNotARepository, "there is no git repository (%s); clone one, or type `git init`"},
@@ -116,7 +116,7 @@ var phrases = []phrase{
 	{"index.lock': file exists", ErrInUse, "another git command is working in this checkout; if there is none, remove the file that is named (%s)"},
 }
 
-// explain turns a failure of git into one of ours where it is known.
+// explain turns a failure of git into one of our errors if it is known.
 func explain(err error) error {
 	var e *exitError
 	if !errors.As(err, &e) {
@@ -131,7 +131,7 @@ func explain(err error) error {
 	return err
 }
 
-// timedOut is the error of a call that took too long, unless the caller gave up itself.
+// timedOut returns the error for a call that took too long, unless the caller itself gave up.
 func timedOut(ctx context.Context, program, verb, limit string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -1,21 +1,22 @@
-// Package gitrepo works with git repositories for tasks that agents do: it clones or links them, gives each task a worktree
-// and a branch of its own, commits what an agent left, merges it, and makes pull requests.
+// Package gitrepo works with git repositories for agents' tasks: it clones or
+// links them, gives each task a worktree and a branch of its own, commits what an
+// agent left, merges it, and creates pull requests.
 //
-// It promises that
+// It guarantees:
 //
-//   - every call ends: it takes a context, has a deadline of its own, and whatever it started is killed then;
-//   - nothing prompts, and nothing that a repository configures or contains is run: no hook, filter, merge driver, diff
-//     program, pager or file system monitor. What the user's own configuration names (credential helpers, large file storage)
-//     works;
-//   - a worktree is not trusted: the agent that worked in it can have written its .git file, its HEAD and its index. Git is told
-//     where everything is instead of looking there;
-//   - every step can be repeated. A process that is killed in the middle of anything does the same again and ends with the same
-//     commits, refs and files;
-//   - a linked repository, which is a person's own checkout, is never pushed, and its files are touched only by a merge that
-//     finds it clean.
+//   - Every call ends: it takes a context and has a deadline, at which everything it started is killed.
+//   - Nothing prompts, and nothing that a repository configures or contains is run: no hook, filter,
+//     merge driver, diff program, pager or file system monitor. What the user's own configuration
+//     names (credential helpers, large file storage) works.
+//   - A worktree is not trusted: the agent in it may have changed its .git file, its HEAD and its
+//     index. Git is told where everything is and does not look there.
+//   - Every step can be repeated. After a kill at any point, repeating it gives the same commits,
+//     refs and files.
+//   - A linked repository, which is a person's own checkout, is never pushed, and only a merge that
+//     finds it clean changes its files.
 //
-// It knows nothing of tasks, stores and models. A Repo and a Tree may be used by several goroutines; locks between processes
-// keep changes of one repository apart.
+// It knows nothing about tasks, stores and models. A Repo and a Tree are safe for concurrent
+// use; locks between processes prevent concurrent changes of one repository.
 package gitrepo
 
 import (
@@ -31,7 +32,7 @@ import (
 	"chorus/internal/lockfile"
 )
 
-// Kind is where a repository comes from.
+// Kind says where a repository comes from.
 type Kind string
 
 // The kinds.
@@ -49,18 +50,18 @@ type Repo struct {
 	*runner
 	kind   Kind
 	dir    string // the bare repository, or the top of the person's checkout
-	gitDir string // as git has it; for a bare repository the same as dir
-	common string // where refs, objects and the configuration are
+	gitDir string // git's directory; for a bare repository the same as dir
+	common string // directory of refs, objects and the configuration
 	stop   func(step string)
 }
 
-// Kind is where the repository comes from.
+// Kind returns where the repository comes from.
 func (r *Repo) Kind() Kind { return r.kind }
 
-// Dir is the bare repository, or the top of the linked checkout.
+// Dir returns the bare repository, or the top of the linked checkout.
 func (r *Repo) Dir() string { return r.dir }
 
-// Open opens a repository that Clone, Init or Link made.
+// Open opens a repository made by Clone, Init or Link.
 func Open(ctx context.Context, kind Kind, dir string, opt Options) (*Repo, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fail(ErrBadName, "%q is not an absolute path", dir)
@@ -70,7 +71,7 @@ func Open(ctx context.Context, kind Kind, dir string, opt Options) (*Repo, error
 		return nil, fail(ErrNotARepository, "there is no folder %s: clone the repository again, or give another path", dir)
 	}
 	r := &Repo{runner: newRunner(opt), kind: kind, dir: dir}
-	var where []string // a person's checkout is looked for from a folder in it, with git's check of whose it is
+	var where []string // a person's checkout is found from a folder in it, with git's ownership check
 	if kind != KindLink {
 		where = []string{"GIT_DIR=" + dir}
 	}
@@ -109,7 +110,7 @@ func Link(ctx context.Context, path string, opt Options) (*Repo, error) {
 	return Open(ctx, KindLink, path, opt)
 }
 
-// Init makes a bare repository with an empty first commit on the branch, or opens the one that is there.
+// Init makes a bare repository with an empty first commit on the branch, or opens an existing one.
 func Init(ctx context.Context, dir, branch string, by Person, at time.Time, opt Options) (*Repo, error) {
 	if err := CheckBranch(branch); err != nil {
 		return nil, err
@@ -131,8 +132,8 @@ func Init(ctx context.Context, dir, branch string, by Person, at time.Time, opt 
 	})
 }
 
-// build makes a bare repository beside its place and moves it there when it is whole, so that what a crash leaves is never
-// taken for a repository.
+// build makes a bare repository under a temporary name and renames it when it is complete,
+// so that the remains of a crash are never taken for a repository.
 func build(ctx context.Context, kind Kind, dir string, opt Options, fill func(*Repo) error) (*Repo, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, fail(ErrBadName, "%q is not an absolute path", dir)
@@ -164,7 +165,7 @@ func build(ctx context.Context, kind Kind, dir string, opt Options, fill func(*R
 	return Open(ctx, kind, dir, opt)
 }
 
-// git runs git on the repository, without looking for it.
+// git runs git on the repository, without searching for it.
 func (r *Repo) git(ctx context.Context, c command) (string, error) {
 	return r.runner.git(ctx, r.at(c))
 }
@@ -178,7 +179,7 @@ func (r *Repo) at(c command) command {
 	return c
 }
 
-// ask runs git and gives its one line.
+// ask runs git and returns its single line of output.
 func (r *Repo) ask(ctx context.Context, args ...string) (string, error) {
 	out, err := r.git(ctx, command{args: args})
 	return strings.TrimSuffix(out, "\n"), err
@@ -187,8 +188,8 @@ func (r *Repo) ask(ctx context.Context, args ...string) (string, error) {
 // lockWait is how long a change of a repository waits for another one: as long as a push may take.
 const lockWait = networkTimeout
 
-// Lock keeps other changes of the repository's refs away, also those of other processes, until release is called. Apply, Add
-// and the other changes of refs take it themselves.
+// lock prevents other changes of the repository's refs, by any process, until release is
+// called. Apply, Add and the other changes of refs call it themselves.
 func (r *Repo) lock(ctx context.Context) (release func(), err error) {
 	if r.kind == KindLink {
 		return lock(ctx, filepath.Join(r.common, "chorus.lock"))
@@ -196,7 +197,7 @@ func (r *Repo) lock(ctx context.Context) (release func(), err error) {
 	return lock(ctx, r.common+".lock")
 }
 
-// lock waits for a lock file. Locks here are held for milliseconds, or while a remote is spoken with.
+// lock waits for a lock file. These locks are held for milliseconds, or during communication with a remote.
 func lock(ctx context.Context, path string) (release func(), err error) {
 	limited, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
@@ -228,7 +229,7 @@ func (r *Repo) step(name string) {
 	}
 }
 
-// signature are the variables that say who commits, and when.
+// signature returns the variables that say who commits, and when.
 func signature(author, committer Person, at time.Time) []string {
 	date := fmt.Sprintf("@%d +0000", at.Unix())
 	return []string{
@@ -237,12 +238,12 @@ func signature(author, committer Person, at time.Time) []string {
 	}
 }
 
-// name is the person's, or ours: git refuses commits of nobody.
+// name returns the person's name, or ours, because git refuses commits without a name.
 func (p Person) name() string { return cmp.Or(plainName(p.Name), "Chorus") }
 
 func (p Person) email() string { return cmp.Or(plainName(p.Email), "chorus@localhost") }
 
-// plainName leaves out what git takes for its own signs.
+// plainName removes what git interprets as its own syntax.
 func plainName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || r == '<' || r == '>' {

@@ -12,9 +12,10 @@ import (
 	"strings"
 )
 
-// applyLink merges into a branch of a person's repository. If it is checked out, its files must follow: a ref that moves alone
-// would make them look like changes that undo the merge. So first the files, then the index, then the ref, with the index
-// locked; each of them may already be done, by a process that was killed.
+// applyLink merges into a branch of a person's repository. If the branch is checked out, its
+// files must follow: if only the ref moved, they would look like changes that undo the merge. So
+// it changes first the files, then the index, then the ref, with the index locked. A process
+// that was killed may already have done some of these.
 func (r *Repo) applyLink(ctx context.Context, p Prepared) error {
 	out, err := r.ask(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if err != nil && !exited(err, 1) {
@@ -57,10 +58,10 @@ func (r *Repo) moveElsewhere(ctx context.Context, p Prepared) error {
 	return r.move(ctx, p)
 }
 
-// name is how a person would say what is merged.
+// name returns what is merged, as a person would say it.
 func (p Prepared) name() string { return cmp.Or(p.Branch, p.Head) }
 
-// dirty says that a person must merge by hand.
+// dirty returns the error that a person must merge by hand.
 func (r *Repo) dirty(p Prepared, files []string) *Error {
 	typed := "git -C " + r.dir + " merge " + p.name()
 	return &Error{
@@ -69,14 +70,15 @@ func (r *Repo) dirty(p Prepared, files []string) *Error {
 	}
 }
 
-// The names under which we keep our lock of the index and the index that is being made. They lie beside git's own.
+// The names of our lock of the index and of the index being built. They are next to git's own.
 const (
 	ownLock  = "chorus-merging"
 	ownIndex = "chorus-index"
 )
 
-// lockIndex takes git's own lock of the index, so that no git of the person's changes it meanwhile. Ours can be told from
-// others after a crash: it is a second name of a file that only we have.
+// lockIndex takes git's own lock of the index, so that none of the person's git
+// commands changes it meanwhile. After a crash our lock can be recognised: it is
+// a second name of a file that only we have.
 func (r *Repo) lockIndex() error {
 	own, lock := filepath.Join(r.gitDir, ownLock), filepath.Join(r.gitDir, "index.lock")
 	for _, left := range []string{ownIndex, ownIndex + ".lock"} {
@@ -100,7 +102,8 @@ func (r *Repo) lockIndex() error {
 	return nil
 }
 
-// unlockIndex gives up our lock of the index, also that of a process before us, and nobody else's. The repository's lock is held.
+// unlockIndex releases our lock of the index, or that of an earlier process of ours,
+// and nobody else's. The caller holds the repository's lock.
 func (r *Repo) unlockIndex() {
 	own, lock := filepath.Join(r.gitDir, ownLock), filepath.Join(r.gitDir, "index.lock")
 	_ = os.Remove(filepath.Join(r.gitDir, ownIndex))
@@ -114,23 +117,23 @@ func (r *Repo) unlockIndex() {
 type checkout struct {
 	r      *Repo
 	p      Prepared
-	index  string   // the index that is being made
-	config []string // without the repository's own programs
-	dirty  []string // files that are neither as before nor as after the merge
+	index  string   // the index being built
+	config []string // settings that disable the repository's own programs
+	dirty  []string // files that are in neither the old nor the merged state
 }
 
-// entry is a file that the merge changes, as the index has it.
+// entry is a file that the merge changes, as in the index.
 type entry struct {
 	path          string
-	before, after string // mode and object; "" where there is no file
+	before, after string // mode and object; "" if there is no file
 }
 
 func (c *checkout) git(ctx context.Context, stdin string, args ...string) (string, error) {
 	return c.r.git(ctx, command{args: args, stdin: stdin, config: c.config, env: []string{"GIT_INDEX_FILE=" + c.index}})
 }
 
-// compareCheckout finds the files that are in the way, and makes an index in which every file that the merge changes stands as
-// it is on disk: before the merge or after it.
+// compareCheckout finds the files that are in the way, and builds an index in which every file that
+// the merge changes is in its state on disk: before the merge or after it.
 func (r *Repo) compareCheckout(ctx context.Context, p Prepared) (*checkout, error) {
 	config, err := r.noPrograms(ctx, true)
 	if err != nil {
@@ -147,7 +150,7 @@ func (r *Repo) compareCheckout(ctx context.Context, p Prepared) (*checkout, erro
 	if err := c.staged(ctx); err != nil {
 		return nil, err
 	}
-	// What is already as after the merge?
+	// First find the files that are already merged.
 	differ, err := c.differing(ctx, entries, func(e entry) string { return e.after })
 	if err != nil {
 		return nil, err
@@ -163,7 +166,7 @@ func (r *Repo) compareCheckout(ctx context.Context, p Prepared) (*checkout, erro
 			c.dirty = append(c.dirty, path)
 		}
 	}
-	// The others must be as before it.
+	// The others must be unchanged.
 	if err := c.reset(); err != nil {
 		return nil, err
 	}
@@ -186,7 +189,7 @@ func (r *Repo) compareCheckout(ctx context.Context, p Prepared) (*checkout, erro
 	return c, nil
 }
 
-// entries are the files that the merge changes.
+// entries returns the files that the merge changes.
 func (c *checkout) entries(ctx context.Context) ([]entry, error) {
 	out, err := c.git(ctx, "", "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", c.p.Base, c.p.OID)
 	if err != nil {
@@ -211,10 +214,10 @@ func (c *checkout) entries(ctx context.Context) ([]entry, error) {
 	return all, nil
 }
 
-// reset begins again with the person's index.
+// reset starts again with the person's index.
 func (c *checkout) reset() error { return copyFile(filepath.Join(c.r.gitDir, "index"), c.index) }
 
-// staged finds what the person has put into the index: whatever differs from both sides of the merge.
+// staged finds what the person has added to the index: whatever differs from both sides of the merge.
 func (c *checkout) staged(ctx context.Context) error {
 	var differs [2][]string
 	for i, side := range []string{c.p.Base, c.p.OID} {
@@ -232,7 +235,7 @@ func (c *checkout) staged(ctx context.Context) error {
 	return nil
 }
 
-// differing puts one side of the merged files into the index and gives the files that are otherwise on disk.
+// differing puts one side of the merged files into the index and returns the files that differ from it on disk.
 func (c *checkout) differing(ctx context.Context, entries []entry, side func(entry) string) (map[string]bool, error) {
 	var b strings.Builder
 	for _, e := range entries {
@@ -241,7 +244,7 @@ func (c *checkout) differing(ctx context.Context, entries []entry, side func(ent
 	if _, err := c.git(ctx, b.String(), "update-index", "-z", "--index-info"); err != nil {
 		return nil, explain(err)
 	}
-	// It exits with 1 when something differs, which is what is asked next.
+	// It exits with 1 when something differs, which the next command determines.
 	if _, err := c.git(ctx, "", "update-index", "-q", "--ignore-submodules", "--refresh"); err != nil && !exited(err, 1) {
 		return nil, explain(err)
 	}
@@ -256,7 +259,8 @@ func (c *checkout) differing(ctx context.Context, entries []entry, side func(ent
 	return paths, nil
 }
 
-// update brings files and index to the merge. Git itself checks again that no file is overwritten which is not as it was.
+// update brings files and index to the merged state. Git itself checks
+// again that it overwrites only unchanged files.
 func (c *checkout) update(ctx context.Context) error {
 	if _, err := c.git(ctx, "", "read-tree", "-m", "-u", c.p.Base, c.p.OID); err != nil {
 		if e, ok := errors.AsType[*exitError](err); ok && (strings.Contains(e.said, "not uptodate") || strings.Contains(e.said, "would be overwritten") || strings.Contains(e.said, "would be removed")) {

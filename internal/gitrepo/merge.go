@@ -8,11 +8,12 @@ import (
 	"time"
 )
 
-// MergeRequest is what Prepare merges.
+// MergeRequest is the input of Prepare.
 type MergeRequest struct {
-	Target string // the branch into which
-	Head   string // the branch or commit that is merged
-	// Local says that the target is another task's branch: it is moved here, also in a clone, and must not be checked out.
+	Target string // the branch to merge into
+	Head   string // the branch or commit to merge
+	// Local says that the target is another task's branch: it is moved here,
+	// even in a clone, and must not be checked out.
 	Local    bool
 	At       time.Time
 	Message  string
@@ -20,30 +21,32 @@ type MergeRequest struct {
 	By       Person
 }
 
-// Prepared is a merge that was worked out and not yet done. It can be stored; Apply and State need nothing else.
+// Prepared is a merge that was computed but not applied yet. It can
+// be stored; Apply and State need nothing else.
 type Prepared struct {
 	Target string   `json:"target"`
 	Base   string   `json:"base"` // the target's commit when it was prepared
 	Head   string   `json:"head"` // the commit that is merged
-	OID    string   `json:"oid"`  // the merge; Base if there was nothing to merge
+	OID    string   `json:"oid"`  // the merge commit; Base if there was nothing to merge
 	Branch string   `json:"branch,omitempty"`
 	Local  bool     `json:"local,omitempty"` // see MergeRequest
-	Files  []string `json:"files"`           // that the target will have otherwise
+	Files  []string `json:"files"`           // the files that change in the target
 }
 
-// MergeState is how far a merge is.
+// MergeState is the state of a merge.
 type MergeState string
 
 // The states of a merge.
 const (
-	Merged  MergeState = "merged"  // the target has it: there is nothing more to do
-	Waiting MergeState = "waiting" // the target is where it was: Apply moves it
-	Moved   MergeState = "moved"   // the target has something else: prepare anew
+	Merged  MergeState = "merged"  // the target contains it: nothing is left to do
+	Waiting MergeState = "waiting" // the target has not moved: Apply moves it
+	Moved   MergeState = "moved"   // the target has something else: prepare again
 )
 
-// Prepare works out a merge without touching any branch or file. The merge is a commit of its own with two parents, also where
-// the target could simply be moved, and is the same commit whenever it is prepared from the same commits with the same
-// request. What cannot be merged is ErrConflict, with the files. For a clone the remote is asked first.
+// Prepare computes a merge without touching any branch or file. The merge is always a commit
+// with two parents, even if the target could be fast-forwarded, and it is the same commit
+// whenever the same request is prepared from the same commits. Conflicts give ErrConflict,
+// with the files. For a clone the remote is asked first.
 func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) {
 	words, err := message(req.Message, req.Trailers)
 	if err != nil {
@@ -53,7 +56,7 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 	if !oidForm().MatchString(req.Head) {
 		p.Branch = req.Head
 	}
-	release, err := r.lock(ctx) // two fetches of one branch would disturb each other
+	release, err := r.lock(ctx) // two concurrent fetches of one branch would interfere
 	if err != nil {
 		return Prepared{}, err
 	}
@@ -93,7 +96,7 @@ func (r *Repo) Prepare(ctx context.Context, req MergeRequest) (Prepared, error) 
 	return p, nil
 }
 
-// target is the commit of the branch into which is merged, as the remote has it for a clone.
+// target returns the commit of the target branch; for a clone, the remote's.
 func (r *Repo) target(ctx context.Context, branch string, local bool) (string, error) {
 	if err := CheckBranch(branch); err != nil {
 		return "", err
@@ -112,7 +115,7 @@ func (r *Repo) target(ctx context.Context, branch string, local bool) (string, e
 	return oid, explain(err)
 }
 
-// contains says whether a commit is in the history of another one.
+// contains reports whether a commit is in the history of another one.
 func (r *Repo) contains(ctx context.Context, history, commit string) (bool, error) {
 	_, err := r.git(ctx, command{args: []string{"merge-base", "--is-ancestor", commit, history}})
 	if exited(err, 1) {
@@ -121,7 +124,7 @@ func (r *Repo) contains(ctx context.Context, history, commit string) (bool, erro
 	return err == nil, explain(err)
 }
 
-// mergeTree merges two commits in memory. The names are for the sentence about a conflict.
+// mergeTree merges two commits in memory. The names are used in the error for a conflict.
 func (r *Repo) mergeTree(ctx context.Context, ours, theirs, into, branch string) (string, error) {
 	config, err := r.noPrograms(ctx, false)
 	if err != nil {
@@ -146,7 +149,7 @@ func (r *Repo) mergeTree(ctx context.Context, ours, theirs, into, branch string)
 	return fields[0], nil
 }
 
-// State asks git how far a merge is; for a clone it asks the remote.
+// State asks git for the state of a merge; for a clone it asks the remote.
 func (r *Repo) State(ctx context.Context, p Prepared) (MergeState, error) {
 	release, err := r.lock(ctx)
 	if err != nil {
@@ -155,7 +158,7 @@ func (r *Repo) State(ctx context.Context, p Prepared) (MergeState, error) {
 	defer release()
 	state, err := r.state(ctx, p)
 	if state == Merged && r.kind == KindLink {
-		r.unlockIndex() // a process that was killed right after the merge has left it locked
+		r.unlockIndex() // a process that was killed right after the merge may have left it locked
 	}
 	return state, err
 }
@@ -180,7 +183,7 @@ func (r *Repo) state(ctx context.Context, p Prepared) (MergeState, error) {
 	return Moved, nil
 }
 
-// check keeps what was stored from being taken for an option.
+// check prevents stored values from being taken for options.
 func (p Prepared) check() error {
 	for _, oid := range []string{p.Base, p.Head, p.OID} {
 		if !oidForm().MatchString(oid) {
@@ -190,9 +193,10 @@ func (p Prepared) check() error {
 	return CheckBranch(p.Target)
 }
 
-// Apply does a merge that was prepared: it moves the target of a bare repository, pushes it to the remote of a clone, or
-// brings a linked checkout up to date. Applying it again changes nothing. ErrMoved says that it must be prepared anew;
-// ErrDirty, for a linked checkout, that a person has to do it, with the command; ErrRejected that the remote does not want it.
+// Apply applies a prepared merge: it moves the target of a bare repository, pushes it to the remote
+// of a clone, or updates a linked checkout. Applying it again changes nothing. ErrMoved means that
+// it must be prepared again; ErrDirty, for a linked checkout, that a person has to merge, with the
+// command; ErrRejected that the remote refuses it.
 func (r *Repo) Apply(ctx context.Context, p Prepared) error {
 	release, err := r.lock(ctx)
 	if err != nil {
@@ -225,7 +229,7 @@ func moved(p Prepared) error {
 	return fail(ErrMoved, "%s has moved since the merge was prepared: prepare it again", p.Target)
 }
 
-// move moves the target's ref, if it is still where it was.
+// move moves the target's ref if it has not moved.
 func (r *Repo) move(ctx context.Context, p Prepared) error {
 	_, err := r.git(ctx, command{args: []string{"update-ref", "--no-deref", "-m", "chorus: merge", "refs/heads/" + p.Target, p.OID, p.Base}})
 	if err != nil && strings.Contains(err.Error(), "but expected") {
@@ -235,8 +239,8 @@ func (r *Repo) move(ctx context.Context, p Prepared) error {
 	return explain(err)
 }
 
-// moveTask moves another task's branch. A worktree that has it would keep the old files, and its task would undo the merge with
-// them.
+// moveTask moves another task's branch. A worktree with that branch would keep the
+// old files, and its task would undo the merge with them.
 func (r *Repo) moveTask(ctx context.Context, p Prepared) error {
 	trees, err := r.List(ctx)
 	if err != nil {
@@ -250,7 +254,7 @@ func (r *Repo) moveTask(ctx context.Context, p Prepared) error {
 	return r.move(ctx, p)
 }
 
-// push moves the remote's branch, if it is still where it was.
+// push moves the remote's branch if it has not moved.
 func (r *Repo) push(ctx context.Context, p Prepared) error {
 	_, err := r.git(ctx, command{network: true, args: []string{
 		"push", "--porcelain", "--no-verify", "--force-with-lease=refs/heads/" + p.Target + ":" + p.Base, "--end-of-options", "origin", p.OID + ":refs/heads/" + p.Target,
@@ -262,14 +266,14 @@ func (r *Repo) push(ctx context.Context, p Prepared) error {
 	if err = pushError(err, p.Target); !errors.Is(err, ErrRejected) {
 		return err
 	}
-	// Somebody else may have been quicker, and only then preparing it again would help.
+	// Somebody else may have been faster; only then does preparing it again help.
 	if state, stateErr := r.state(ctx, p); stateErr == nil && state == Moved {
 		return moved(p)
 	}
 	return err
 }
 
-// pushError puts into words why a push failed.
+// pushError explains why a push failed.
 func pushError(err error, branch string) error {
 	var e *exitError
 	if !errors.As(err, &e) {
@@ -287,7 +291,7 @@ func pushError(err error, branch string) error {
 	return explain(err)
 }
 
-// remoteWords are the lines that the remote itself wrote.
+// remoteWords returns the lines that the remote itself wrote.
 func remoteWords(said string) string {
 	var words []string
 	for line := range strings.Lines(said) {
@@ -298,8 +302,9 @@ func remoteWords(said string) string {
 	return strings.Join(words, " ")
 }
 
-// PushBranch pushes a branch to the remote of a clone. What is there already is done. A branch that was rewritten replaces what
-// this repository pushed before, but never what somebody else did: that is ErrRejected.
+// PushBranch pushes a branch to the remote of a clone. If the remote already has it,
+// nothing happens. A rewritten branch replaces what this repository pushed before, but
+// never somebody else's work: that is ErrRejected.
 func (r *Repo) PushBranch(ctx context.Context, branch string) error {
 	if r.kind == KindLink {
 		return fail(ErrNeverPushed, "%s is a linked checkout, which Chorus never pushes: type `git -C %s push` yourself", r.dir, r.dir)
@@ -335,7 +340,7 @@ func (r *Repo) PushBranch(ctx context.Context, branch string) error {
 	if err = pushError(err, branch); !errors.Is(err, ErrRejected) {
 		return err
 	}
-	// Killed after an earlier push: the remote has it, and only our note of that is missing.
+	// Killed after an earlier push: the remote has it, and only our record of that is missing.
 	if r.fetchBranch(ctx, branch) == nil {
 		if now, _ := r.ask(ctx, "rev-parse", "--verify", "--quiet", remoteRefs+branch); now == oid {
 			return nil

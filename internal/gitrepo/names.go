@@ -12,11 +12,11 @@ import (
 	"chorus/internal/text"
 )
 
-// maxSlug is how many bytes of a title a branch name has: enough to recognise it in a list of branches.
+// maxSlug is how many bytes of a title a branch name contains: enough to recognise it in a list of branches.
 const maxSlug = 50
 
-// BranchName is the branch of a task: its id, a slash, and its title in small letters with dashes. It is always a name that
-// git accepts.
+// BranchName returns the branch of a task: its id, a slash, and its title in
+// lower case with dashes. Git always accepts the name.
 func BranchName(id, title string) string {
 	short := slug(title)
 	if len(short) > maxSlug {
@@ -51,8 +51,9 @@ func slug(s string) string {
 	return b.String()
 }
 
-// CheckBranch says whether a name can be a branch: what git's check-ref-format asks, and no leading dash, which commands would
-// take for an option, nor a name that means something else to git.
+// CheckBranch reports whether a name can be a branch: it must satisfy git's
+// check-ref-format, and must not begin with a dash, which commands would take
+// for an option, or have another meaning for git.
 func CheckBranch(name string) error {
 	why := ""
 	switch {
@@ -94,14 +95,15 @@ var (
 	scpForm    = pattern.Lazy(`^(?:([^@/:]+)@)?([^/:@]+):([^:].*)$`)
 )
 
-// CheckURL says whether a repository may be cloned from there: https, ssh, git, the form user@host:path, and, if local allows
-// it, an absolute path or file://. Forms by which git would start a program (ext::) are refused.
+// CheckURL reports whether a repository may be cloned from a url: https, ssh, git, the
+// form user@host:path, and, if local allows it, an absolute path or file://. Forms with
+// which git would start a program (ext::) are refused.
 func CheckURL(raw string, local bool) error {
 	_, err := parseURL(raw, local)
 	return err
 }
 
-// place is where a repository is, without how it is reached.
+// place is the location of a repository, without the protocol.
 type place struct{ host, path string }
 
 func parseURL(raw string, local bool) (place, error) {
@@ -169,7 +171,7 @@ func parseSchemed(raw, scheme string, local bool, bad func(string) (place, error
 	return place{strings.ToLower(u.Host), trimRepo(u.Path)}, nil
 }
 
-// redacted is a url as it may be shown: without a password.
+// redacted returns a url without its password, for display.
 func redacted(raw string) string {
 	if u, err := url.Parse(raw); err == nil && u.User != nil {
 		raw = u.Redacted()
@@ -181,7 +183,7 @@ func trimRepo(path string) string {
 	return strings.TrimSuffix(strings.Trim(path, "/"), ".git")
 }
 
-// cleanPath is a path with its links followed as far as it exists.
+// cleanPath returns a path with its links resolved as far as it exists.
 func cleanPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -190,7 +192,8 @@ func cleanPath(path string) string {
 	return strings.TrimSuffix(path, ".git")
 }
 
-// SameRemote says whether two urls name the same repository, however it is reached: git@host:a/b.git and https://host/a/b do.
+// SameRemote reports whether two urls name the same repository, whatever the
+// protocol: git@host:a/b.git and https://host/a/b do.
 func SameRemote(a, b string) bool {
 	at, err := parseURL(a, true)
 	if err != nil {

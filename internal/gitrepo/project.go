@@ -16,30 +16,30 @@ type LogEntry struct {
 	Subject string    `json:"subject"`
 }
 
-// String is the entry in a line: the commit's short name and its subject.
+// String returns the entry on one line: the commit's short name and its subject.
 func (e LogEntry) String() string { return e.OID[:min(len(e.OID), 10)] + " " + e.Subject }
 
 // Change is a file that differs from the last commit.
 type Change struct {
-	Code string `json:"code"` // git's two letters: of the index, of the file; "??" is new
+	Code string `json:"code"` // git's two letters, for the index and the file; "??" is new
 	Path string `json:"path"`
 }
 
-// Status is how a checkout stands.
+// Status is the state of a checkout.
 type Status struct {
-	Branch        string     `json:"branch"` // "": no branch is checked out
-	Head          string     `json:"head"`   // "": no commit yet
+	Branch        string     `json:"branch"` // "" if no branch is checked out
+	Head          string     `json:"head"`   // "" if there is no commit yet
 	Upstream      string     `json:"upstream,omitempty"`
-	Ahead, Behind int        // of it
+	Ahead, Behind int        // of Upstream
 	Changes       []Change   `json:"changes"`
-	More          int        `json:"more,omitempty"` // changes that are not listed
+	More          int        `json:"more,omitempty"` // number of changes that are not listed
 	Recent        []LogEntry `json:"recent_commits"`
 }
 
-// Clean says whether there is nothing to commit.
+// Clean reports whether there is nothing to commit.
 func (s Status) Clean() bool { return len(s.Changes)+s.More == 0 }
 
-// String lists the changes as git does, a line each; "(clean)" if there are none.
+// String lists the changes as git does, one per line, or returns "(clean)".
 func (s Status) String() string {
 	if s.Clean() {
 		return "(clean)"
@@ -55,12 +55,12 @@ func (s Status) String() string {
 }
 
 const (
-	maxChanges = 500  // in a status: more is nothing to read
+	maxChanges = 500  // in a status; nobody reads more
 	maxLog     = 1000 // commits in one list
 	recent     = 5    // commits in a status
 )
 
-// Log lists the last commits of a branch, at most n; "" is the default branch.
+// Log returns the last commits of a branch, at most n; "" is the default branch.
 func (r *Repo) Log(ctx context.Context, rev string, n int) ([]LogEntry, error) {
 	if rev == "" {
 		branch, err := r.DefaultBranch(ctx)
@@ -95,8 +95,8 @@ func (r *Repo) log(ctx context.Context, oid string, n int) ([]LogEntry, error) {
 	return all, nil
 }
 
-// CreateBranch makes a branch that begins at from, another branch or a commit. One that is there stays as it is, and created
-// is false.
+// CreateBranch creates a branch that begins at from, another branch or a commit.
+// An existing one is not changed, and created is false.
 func (r *Repo) CreateBranch(ctx context.Context, name, from string) (created bool, err error) {
 	if err := CheckBranch(name); err != nil {
 		return false, err
@@ -123,7 +123,7 @@ func (r *Repo) CreateBranch(ctx context.Context, name, from string) (created boo
 	return false, explain(err)
 }
 
-// Status is how the checkout stands, with its last commits.
+// Status returns the state of the checkout, with its last commits.
 func (t *Tree) Status(ctx context.Context) (Status, error) {
 	if err := t.trusted(); err != nil {
 		return Status{}, err
@@ -145,7 +145,7 @@ func (t *Tree) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// parseStatus reads the second porcelain format.
+// parseStatus reads porcelain format version 2.
 func parseStatus(out string) Status {
 	s := Status{Changes: []Change{}}
 	for _, line := range split(out) {
@@ -196,7 +196,8 @@ func (s *Status) header(line string) {
 	}
 }
 
-// CreateBranch makes a branch where the checkout stands and switches to it; one that is there is only switched to.
+// CreateBranch creates a branch at the checkout's current commit and
+// switches to it. If it exists, it only switches.
 func (t *Tree) CreateBranch(ctx context.Context, name string) (created bool, err error) {
 	head, err := t.ask(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if err != nil {
@@ -209,7 +210,8 @@ func (t *Tree) CreateBranch(ctx context.Context, name string) (created bool, err
 	return created, err
 }
 
-// Checkout switches to a branch and gives the one before. Uncommitted changes that it would lose are ErrDirty.
+// Checkout switches to a branch and returns the previous one. If
+// uncommitted changes would be lost, it fails with ErrDirty.
 func (t *Tree) Checkout(ctx context.Context, branch string) (before string, err error) {
 	if err := t.trusted(); err != nil {
 		return "", err
@@ -239,7 +241,8 @@ func (t *Tree) Checkout(ctx context.Context, branch string) (before string, err 
 	return before, explain(err)
 }
 
-// Push pushes a branch to the remote; "" is the one that is checked out. A linked checkout is never pushed (ErrNeverPushed).
+// Push pushes a branch to the remote; "" is the current branch. A
+// linked checkout is never pushed (ErrNeverPushed).
 func (t *Tree) Push(ctx context.Context, branch string) (pushed string, err error) {
 	if branch == "" {
 		if branch, err = t.branch(ctx); err != nil {
@@ -252,8 +255,8 @@ func (t *Tree) Push(ctx context.Context, branch string) (pushed string, err erro
 	return branch, t.repo.PushBranch(ctx, branch)
 }
 
-// FastForward moves the branch that is checked out to where base is, if nothing was changed or committed here since it left base.
-// Otherwise it does nothing.
+// FastForward moves the current branch to base, if nothing was changed or
+// committed here since it left base. Otherwise it does nothing.
 func (t *Tree) FastForward(ctx context.Context, base string) error {
 	s, err := t.Status(ctx)
 	if err != nil || !s.Clean() || s.Branch == "" || s.Head == "" {

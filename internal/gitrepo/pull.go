@@ -23,17 +23,17 @@ type PullRequest struct {
 	Base     string    `json:"baseRefName"`
 }
 
-// PullState is how a pull request stands.
+// PullState is the state of a pull request.
 type PullState string
 
 // The states of a pull request.
 const (
 	PullOpen   PullState = "open"
 	PullMerged PullState = "merged"
-	PullClosed PullState = "closed" // without being merged
+	PullClosed PullState = "closed" // closed without being merged
 )
 
-// UnmarshalJSON reads gh's capital letters.
+// UnmarshalJSON reads gh's upper-case states.
 func (s *PullState) UnmarshalJSON(data []byte) error {
 	var word string
 	if err := json.Unmarshal(data, &word); err != nil {
@@ -47,10 +47,10 @@ func (s *PullState) UnmarshalJSON(data []byte) error {
 	return fmt.Errorf("gh gave a pull request the state %q", word)
 }
 
-// pullFields are what gh is asked for; gh has had all of them since 2.0.
+// pullFields are the fields requested from gh, which has supported all of them since 2.0.
 const pullFields = "number,url,state,mergedAt,headRefName,headRefOid,baseRefName"
 
-// NewPull is a pull request that is to be made.
+// NewPull is a pull request to be created.
 type NewPull struct {
 	Head  string // the branch, which the remote must have
 	Base  string
@@ -60,8 +60,9 @@ type NewPull struct {
 
 var pullURL = pattern.Lazy(`https://[^\s]+/pull/([0-9]+)`)
 
-// CreatePR makes a pull request, or gives the open one that there is for the same branches: being killed after it was made
-// makes no second one. A branch whose pull request was merged or closed gets a new one.
+// CreatePR creates a pull request, or returns the open one for the same branches,
+// so that a repetition after a kill creates no second one. A branch whose pull
+// request was merged or closed gets a new one.
 func (r *Repo) CreatePR(ctx context.Context, n NewPull) (PullRequest, error) {
 	for _, branch := range []string{n.Head, n.Base} {
 		if err := CheckBranch(branch); err != nil {
@@ -84,12 +85,12 @@ func (r *Repo) CreatePR(ctx context.Context, n NewPull) (PullRequest, error) {
 	if err != nil && !strings.Contains(err.Error(), "already exists") {
 		return PullRequest{}, hubError(err)
 	}
-	// Somebody else may have made it meanwhile; and what gh prints is only the address.
+	// Somebody else may have created it meanwhile. Also, gh prints only the address.
 	pr, ok, findErr := r.findPR(ctx, repo, n)
 	if findErr == nil && ok {
 		return pr, nil
 	}
-	if m := pullURL().FindStringSubmatch(out); err == nil && m != nil { // GitHub's list may lag behind
+	if m := pullURL().FindStringSubmatch(out); err == nil && m != nil { // GitHub's list may be out of date
 		pr := PullRequest{URL: m[0], State: PullOpen, Head: n.Head, Base: n.Base}
 		_, _ = fmt.Sscan(m[1], &pr.Number)
 		return pr, nil
@@ -115,7 +116,7 @@ func (r *Repo) findPR(ctx context.Context, repo string, n NewPull) (PullRequest,
 	return PullRequest{}, false, nil
 }
 
-// PRState is how a pull request stands now.
+// PRState returns the current state of a pull request.
 func (r *Repo) PRState(ctx context.Context, number int) (PullRequest, error) {
 	if number <= 0 {
 		return PullRequest{}, fail(ErrBadName, "%d is not the number of a pull request", number)
@@ -135,7 +136,8 @@ func (r *Repo) PRState(ctx context.Context, number int) (PullRequest, error) {
 	return pr, nil
 }
 
-// hubRepo is the remote in the form that gh wants: host/owner/name. So gh does not look at the repository's own settings.
+// hubRepo returns the remote in the form that gh expects: host/owner/name.
+// So gh does not read the repository's own settings.
 func (r *Repo) hubRepo(ctx context.Context) (string, error) {
 	if r.kind == KindLink {
 		return "", fail(ErrNeverPushed, "%s is a linked checkout, which Chorus never pushes, so it gets no pull requests: approve the task to merge it there", r.dir)
@@ -159,7 +161,7 @@ func (r *Repo) hub(ctx context.Context, verb, stdin string, args ...string) (str
 	return out, err
 }
 
-// hubError puts into words why gh failed. Its exit code 4 means that nobody is logged in.
+// hubError explains why gh failed. Exit code 4 means that nobody is logged in.
 func hubError(err error) error {
 	var e *exitError
 	if !errors.As(err, &e) {

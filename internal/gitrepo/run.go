@@ -17,30 +17,31 @@ import (
 	"chorus/internal/sandbox/process"
 )
 
-// The deadlines of one command where Options names none: local ones only read and write a disk, the others wait for a network
-// and may carry a whole repository.
+// The default deadlines of a command. Local ones only access a disk; the others
+// wait for a network and may transfer a whole repository.
 const (
 	localTimeout   = 2 * time.Minute
 	networkTimeout = 15 * time.Minute
 )
 
-// maxOutput is the most that is read of a command whose whole output is needed: file lists of very large repositories.
+// maxOutput is the limit for commands whose whole output is needed: file lists of very large repositories.
 const maxOutput = 32 << 20
 
-// Options say how git is run. The zero value is usable.
+// Options say how to run git. The zero value is usable.
 type Options struct {
-	Git     string        // the program; "": git of the PATH
-	Hub     string        // the program for pull requests; "": gh of the PATH
-	Environ []string      // nil: this process's; only what git needs of it is passed on
-	Local   time.Duration // deadline of a command on this machine; 0: two minutes
-	Network time.Duration // deadline of a command that speaks with a remote; 0: fifteen
-	// LocalURLs allows clones of paths and file:// urls. They read whatever this process may read, so only the owner of the
-	// machine may give them.
+	Git     string        // the program; "": git in PATH
+	Hub     string        // the program for pull requests; "": gh in PATH
+	Environ []string      // nil: this process's; only what git needs is passed on
+	Local   time.Duration // deadline of a local command; 0: two minutes
+	Network time.Duration // deadline of a command that contacts a remote; 0: fifteen minutes
+	// LocalURLs allows cloning from paths and file:// urls. These can read whatever this
+	// process may read, so only the owner of the machine may use them.
 	LocalURLs bool
 }
 
-// quiet are the settings under which everything here runs: nothing that a repository configures starts a program, nothing
-// prompts, nothing goes on in the background. Settings on the command line win over all files.
+// quiet are the settings for all git commands here: nothing that a repository configures
+// starts a program, nothing prompts, and nothing continues in the background. Settings
+// on the command line take precedence over all files.
 var quiet = []string{
 	"core.hooksPath=/dev/null", "core.fsmonitor=false", "core.untrackedCache=false", "core.quotePath=false", "core.alternateRefsCommand=true",
 	"diff.external=", "diff.ignoreSubmodules=dirty", "status.submoduleSummary=false", "log.showSignature=false",
@@ -50,7 +51,7 @@ var quiet = []string{
 	"advice.detachedHead=false", "advice.addEmbeddedRepo=false",
 }
 
-// kept are the variables, beside those that every command gets, that credentials and networks need.
+// kept are the variables for credentials and networks, in addition to those that every command gets.
 var kept = []string{
 	"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "KRB5CCNAME",
 	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy",
@@ -58,14 +59,14 @@ var kept = []string{
 	"GH_TOKEN", "GITHUB_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN", "GH_HOST", "GH_CONFIG_DIR",
 }
 
-// protocols are all that git may speak, also where a server redirects it or a submodule says otherwise.
+// protocols are all that git may use, even if a server redirects it or a submodule says otherwise.
 const protocols = "https:ssh:git:file"
 
 // runner runs git and gh.
 type runner struct {
 	opt Options
 	env []string
-	ssh string // as the environment says; "": as the user's settings do
+	ssh string // as set in the environment; "": as in the user's settings
 }
 
 func newRunner(opt Options) *runner {
@@ -93,8 +94,8 @@ func newRunner(opt Options) *runner {
 	return &runner{opt: opt, env: env, ssh: ssh}
 }
 
-// sshCommand is ssh as the user has it, but it must not ask. It is given as a variable because those win over the
-// repository's own settings.
+// sshCommand returns the user's ssh command, changed so that it does not prompt. It is passed as a
+// variable, because variables take precedence over the repository's own settings.
 func (r *runner) sshCommand(ctx context.Context) string {
 	ssh := r.ssh
 	for _, scope := range []string{"--global", "--system"} {
@@ -109,29 +110,29 @@ func (r *runner) sshCommand(ctx context.Context) string {
 // command is one call of a program.
 type command struct {
 	args    []string
-	config  []string // more settings, name=value; no value has = in it
+	config  []string // additional settings, name=value; no value contains =
 	env     []string
 	dir     string
 	stdin   string
 	network bool
-	max     int  // of the output; 0: maxOutput
-	clip    bool // stop at max and keep what came; otherwise more is an error
+	max     int  // limit of the output; 0: maxOutput
+	clip    bool // stop at max and keep the beginning; otherwise more is an error
 }
 
-// git runs git. Its failure is an *exitError, which explain puts into words.
+// git runs git. Its failure is an *exitError, which explain translates.
 func (r *runner) git(ctx context.Context, c command) (out string, err error) {
 	out, _, err = r.clipped(ctx, c)
 	return out, err
 }
 
-// clipped runs git and says whether its output was cut.
+// clipped runs git and reports whether its output was cut.
 func (r *runner) clipped(ctx context.Context, c command) (out string, cut bool, err error) {
 	args := make([]string, 0, 2*len(quiet)+len(c.args)+1)
 	args = append(args, "--no-pager")
 	for _, set := range quiet {
 		args = append(args, "-c", set)
 	}
-	// A name may have = in it, so these are not given as arguments.
+	// A name may contain =, so these are not passed as arguments.
 	for i, set := range c.config {
 		end := strings.LastIndexByte(set, '=')
 		c.env = append(c.env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, set[:end]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, set[end+1:]))
@@ -158,7 +159,7 @@ func (r *runner) run(ctx context.Context, program, verb string, c command) (stri
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	cmd := exec.CommandContext(limited, program, c.args...)
-	process.LeadTidy(cmd) // a git that is killed leaves its lock files, and nobody can change the ref any more
+	process.LeadTidy(cmd) // a killed git would leave its lock files and block the ref for everybody
 	cmd.Dir, cmd.Env = c.dir, slices.Concat(r.env, c.env)
 	if c.stdin != "" {
 		cmd.Stdin = strings.NewReader(c.stdin)
@@ -191,7 +192,7 @@ func (r *runner) run(ctx context.Context, program, verb string, c command) (stri
 	return string(out.data), false, nil
 }
 
-// missing is the error of a program that is not installed.
+// missing returns the error for a program that is not installed.
 func missing(program string) error {
 	if program == "gh" || strings.HasSuffix(program, "/gh") {
 		return fail(ErrNoProgram, "pull requests need GitHub's command line, and %s was not found: install it (https://cli.github.com, or `apt install gh`, `brew install gh`) and type `gh auth login`", program)
@@ -204,7 +205,7 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// bounded keeps the first bytes of what is written, and ends the writer when there are more.
+// bounded keeps the first bytes of what is written, and stops the writer when there are more.
 type bounded struct {
 	data []byte
 	max  int
@@ -228,7 +229,7 @@ type lines struct {
 	line []byte
 }
 
-// maxSaid is what is kept of an error output: git's last lines say what is wrong.
+// maxSaid is how much error output is kept: git's last lines say what is wrong.
 const maxSaid = 16 << 10
 
 func (l *lines) Write(p []byte) (int, error) {
@@ -248,7 +249,7 @@ func (l *lines) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// end takes a line over; one that only moved the cursor back is progress and not kept.
+// end completes a line. A line that only moved the cursor back is progress and is not kept.
 func (l *lines) end(keep bool) {
 	if keep {
 		l.kept = append(append(l.kept, l.line...), '\n')

@@ -24,13 +24,13 @@ type Tree struct {
 	claim  *lockfile.Lock
 }
 
-// Path is where its files are.
+// Path returns the folder of its files.
 func (t *Tree) Path() string { return t.path }
 
-// Repo is the repository it belongs to.
+// Repo returns the repository that it belongs to.
 func (t *Tree) Repo() *Repo { return t.repo }
 
-// Close gives up the claim that Add made. It may be called twice.
+// Close releases the claim that Add made. It may be called twice.
 func (t *Tree) Close() {
 	if t.claim != nil {
 		t.claim.Release()
@@ -38,8 +38,8 @@ func (t *Tree) Close() {
 	}
 }
 
-// trusted says whether the folder that git keeps of a worktree holds only plain files. The agent that worked there can write
-// it, and git follows links when it adds to a log.
+// trusted checks that git's own folder for a worktree contains only regular files. The agent that
+// worked there can write it, and git follows links when it appends to a log.
 func (t *Tree) trusted() error {
 	if t.gitDir == t.repo.gitDir {
 		return nil
@@ -62,7 +62,7 @@ func onlyPlain(dir, tree string) error {
 	})
 }
 
-// git runs git in the tree. Nothing that the tree says about itself is believed.
+// git runs git in the tree. It does not trust what the tree says about itself.
 func (t *Tree) git(ctx context.Context, c command) (string, error) {
 	return t.repo.runner.git(ctx, t.at(c))
 }
@@ -78,7 +78,7 @@ func (t *Tree) ask(ctx context.Context, args ...string) (string, error) {
 	return strings.TrimSuffix(out, "\n"), err
 }
 
-// branch is what is checked out; "" if no branch is.
+// branch returns the current branch, or "" if no branch is checked out.
 func (t *Tree) branch(ctx context.Context) (string, error) {
 	ref, err := t.ask(ctx, "symbolic-ref", "--quiet", "HEAD")
 	if exited(err, 1) {
@@ -87,8 +87,8 @@ func (t *Tree) branch(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(ref, "refs/heads/"), explain(err)
 }
 
-// on says with ErrWrongBranch that something else is checked out than the branch. It follows HEAD to its end, so that a commit
-// here moves this branch and no other.
+// on fails with ErrWrongBranch if another branch is checked out. It follows HEAD
+// to its end, so that a commit here moves only this branch.
 func (t *Tree) on(ctx context.Context, branch string) error {
 	at, err := t.branch(ctx)
 	if err != nil {
@@ -105,9 +105,10 @@ func (t *Tree) on(ctx context.Context, branch string) error {
 
 var programKey = pattern.Lazy(`^(filter|merge)\.(.+)\.(clean|smudge|process|required|driver)$`)
 
-// noPrograms are the settings that keep the filters and merge drivers from running that the repository itself configures.
-// Those of the user's own configuration stay; large file storage needs them. A command that only reads does without the filter; one that writes
-// fails (ErrFilter), because it would store something else than what is meant. A merge driver makes a conflict.
+// noPrograms returns settings that disable filters and merge drivers configured by the repository
+// itself. Those of the user's own configuration stay, because large file storage needs them. A
+// command that only reads works without the filter; one that writes fails (ErrFilter), because it
+// would store the wrong content. A merge driver causes a conflict.
 func (r *Repo) noPrograms(ctx context.Context, writes bool) ([]string, error) {
 	out, err := r.git(ctx, command{args: []string{"config", "-z", "--show-scope", "--name-only", "--get-regexp", `^(filter|merge)\..*\.(clean|smudge|process|required|driver)$`}})
 	if exited(err, 1) {
@@ -135,30 +136,30 @@ func (r *Repo) noPrograms(ctx context.Context, writes bool) ([]string, error) {
 	return settings, nil
 }
 
-// Trailer is a line at the end of a message that programs read: "Task-Id: brave-otter".
+// Trailer is a line at the end of a message for programs: "Task-Id: brave-otter".
 type Trailer struct{ Key, Value string }
 
-// Commit is what a commit says.
+// Commit describes a commit to make.
 type Commit struct {
-	Branch            string // that must be checked out; "": any
+	Branch            string // the branch that must be checked out; "": any
 	Message           string
 	Trailers          []Trailer
-	Author, Committer Person // without a name it is ours
+	Author, Committer Person // ours if there is no name
 	At                time.Time
 }
 
-// Committed is what became of a commit.
+// Committed is the result of a commit.
 type Committed struct {
 	OID   string // of the branch afterwards
 	Made  bool   // false: there was nothing to commit
-	Files int    // that differ from the commit before
-	// Skipped are folders that were left out because they are repositories of their own.
+	Files int    // number of files that differ from the previous commit
+	// Skipped are folders that were left out because they are separate repositories.
 	Skipped []string
 }
 
 var trailerForm = pattern.Lazy(`^[A-Za-z][A-Za-z0-9-]{0,60}$`)
 
-// message is the text of a commit. The trailers are its last paragraph.
+// message returns the text of a commit, with the trailers as its last paragraph.
 func message(text string, trailers []Trailer) (string, error) {
 	text = strings.TrimSpace(strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", ""))
 	if text == "" {
@@ -180,8 +181,8 @@ func message(text string, trailers []Trailer) (string, error) {
 
 func oneLine(s string) string { return text.Clip(text.OneLine(s), 500) }
 
-// Commit commits everything that differs from the last commit, also new files that are not ignored. A clean tree gives no
-// commit. Files in an unfinished merge are ErrConflict.
+// Commit commits everything that differs from the last commit, including new files that are not
+// ignored. A clean tree gives no commit. An unfinished merge gives ErrConflict with its files.
 func (t *Tree) Commit(ctx context.Context, c Commit) (Committed, error) {
 	words, err := message(c.Message, c.Trailers)
 	if err != nil {
@@ -228,7 +229,7 @@ func (t *Tree) commit(ctx context.Context, c Commit, words string) (Committed, e
 	}
 	against := head
 	if against == "" {
-		empty, err := t.ask(ctx, "mktree") // an empty tree: this is the first commit
+		empty, err := t.ask(ctx, "mktree") // an empty tree, because this is the first commit
 		if err != nil {
 			return out, err
 		}
@@ -255,7 +256,7 @@ func (t *Tree) commit(ctx context.Context, c Commit, words string) (Committed, e
 	return out, err
 }
 
-// unmerged are the files of a merge that was not finished.
+// unmerged returns the files of an unfinished merge.
 func (t *Tree) unmerged(ctx context.Context) ([]string, error) {
 	out, err := t.git(ctx, command{args: []string{"ls-files", "-z", "--unmerged"}})
 	var files []string
@@ -267,8 +268,9 @@ func (t *Tree) unmerged(ctx context.Context) ([]string, error) {
 	return files, err
 }
 
-// stage puts everything that differs into the index, as `git add --all` does; but that looks into repositories inside with
-// their own settings, from which programs would run. index is another index than the tree's, if not "".
+// stage puts everything that differs into the index, like `git add --all`. That command
+// would read nested repositories with their own settings, which could start programs.
+// index names an index other than the tree's, if not "".
 func (t *Tree) stage(ctx context.Context, config []string, index string, env ...string) (skipped []string, err error) {
 	if index != "" {
 		env = append(env, "GIT_INDEX_FILE="+index)
@@ -297,7 +299,7 @@ func (t *Tree) stage(ctx context.Context, config []string, index string, env ...
 	return skipped, err
 }
 
-// split is a list that git ended with zero bytes.
+// split splits a list whose items git ended with zero bytes.
 func split(out string) []string {
 	out = strings.TrimSuffix(out, "\x00")
 	if out == "" {

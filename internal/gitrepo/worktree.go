@@ -13,18 +13,20 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Worktree is a tree of a repository as git lists it.
+// Worktree is a worktree of a repository as listed by git.
 type Worktree struct {
 	Path   string
-	Branch string // "": no branch is checked out
+	Branch string // "" if no branch is checked out
 	Gone   bool   // its folder is missing
 }
 
-// Add gives a branch a worktree at path and claims it: until the Tree is closed nobody else gets it, in this process or another
-// one (ErrInUse). A branch that does not exist begins at base. A tree that is there and fits is taken as it is, with what was
-// not committed; one that was not finished, or whose removal was not, is made anew. A tree on another branch is ErrWrongBranch.
+// Add creates a worktree for a branch at path and claims it: until the Tree is closed, nobody else
+// gets it, in this or another process (ErrInUse). A branch that does not exist begins at base. An
+// existing matching tree is used, including its uncommitted changes. One whose creation or removal
+// was not completed is created again. A tree on another branch is ErrWrongBranch.
 //
-// The folder's name must be its own among the repository's worktrees, and be made of letters, digits, dots and dashes.
+// The folder's name must be unique among the repository's worktrees and
+// consist of letters, digits, dots and dashes.
 func (r *Repo) Add(ctx context.Context, path, branch, base string) (tree *Tree, err error) {
 	if err := r.checkPath(path); err != nil {
 		return nil, err
@@ -65,8 +67,9 @@ func (r *Repo) Add(ctx context.Context, path, branch, base string) (tree *Tree, 
 	return t, nil
 }
 
-// checkPath says whether a worktree can be there. Git makes the name of its own folder of the last part of the path; only
-// with a name that it keeps is that folder found again without trusting what the tree says.
+// checkPath checks whether a worktree can be at path. Git derives the name of its own
+// folder from the last part of the path. Only with a name that git keeps unchanged can
+// that folder be found again without trusting the tree.
 func (r *Repo) checkPath(path string) error {
 	name := filepath.Base(path)
 	switch {
@@ -80,7 +83,7 @@ func (r *Repo) checkPath(path string) error {
 	return nil
 }
 
-// claimTree takes the lock of a tree, which lies beside it.
+// claimTree takes the lock of a tree, which is a file next to it.
 func claimTree(path string) (*lockfile.Lock, error) {
 	claim, err := lockfile.Try(path+".lock", fmt.Appendf(nil, "%d\n", os.Getpid()))
 	if errors.Is(err, lockfile.ErrHeld) {
@@ -89,13 +92,13 @@ func claimTree(path string) (*lockfile.Lock, error) {
 	return claim, err
 }
 
-// tree is the worktree at a path, whether it exists or not.
+// tree returns the worktree at a path, whether it exists or not.
 func (r *Repo) tree(path string) *Tree {
 	return &Tree{repo: r, path: path, gitDir: filepath.Join(r.common, "worktrees", filepath.Base(path))}
 }
 
-// Tree opens a checkout: the linked one, or a worktree that Add made. It does not claim it, so it can be read while a task
-// works there.
+// Tree opens a checkout: the linked one, or a worktree that Add made. It does
+// not claim it, so it can be read while a task works there.
 func (r *Repo) Tree(path string) (*Tree, error) {
 	if r.kind == KindLink && filepath.Clean(path) == r.dir {
 		return &Tree{repo: r, path: r.dir, gitDir: r.gitDir}, nil
@@ -114,13 +117,14 @@ func (r *Repo) Tree(path string) (*Tree, error) {
 	return t, nil
 }
 
-// beingRemoved is in the file by which git itself marks trees that it must not touch, while we remove one.
+// beingRemoved is the content of git's own lock file for trees while we remove one.
 const beingRemoved = "chorus: being removed\n"
 
-// smallFile is far more than the files have by which git leads from one folder to another.
+// smallFile is far more than the size of the files with which git points from one folder to another.
 const smallFile = 8192
 
-// whole says whether the tree is one of this repository, made to its end. A folder that is something else is an error.
+// whole reports whether the tree is a complete worktree of this repository.
+// If the folder is something else, it returns an error.
 func (t *Tree) whole() (bool, error) {
 	if err := t.trusted(); err != nil {
 		return false, err
@@ -142,11 +146,11 @@ func (t *Tree) whole() (bool, error) {
 		}
 		return false, nil
 	}
-	// Git locks a tree until it is whole and writes the index last.
+	// Git locks a tree until it is complete and writes the index last.
 	return pathErr == nil && !exists(filepath.Join(t.gitDir, "locked")) && exists(filepath.Join(t.gitDir, "index")), nil
 }
 
-// adopt takes over a tree from before.
+// adopt takes over an existing tree.
 func (t *Tree) adopt(ctx context.Context, branch string) error {
 	dotGit := filepath.Join(t.path, ".git")
 	data, err := plainfile.ReadNoLink(dotGit, smallFile)
@@ -161,14 +165,15 @@ func (t *Tree) adopt(ctx context.Context, branch string) error {
 	return t.on(ctx, branch)
 }
 
-// dropLocks removes the locks that a git of the worktree left when it was killed. The claim is ours, so whoever made them is gone.
+// dropLocks removes the locks that a killed git left in the worktree. We
+// hold the claim, so whoever made them is gone.
 func (t *Tree) dropLocks(branch string) {
 	for _, lock := range []string{filepath.Join(t.gitDir, "index.lock"), filepath.Join(t.gitDir, "HEAD.lock"), t.repo.refLock(branch)} {
 		_ = os.Remove(lock)
 	}
 }
 
-// refLock is the file by which git locks a branch.
+// refLock returns the file with which git locks a branch.
 func (r *Repo) refLock(branch string) string {
 	return filepath.Join(r.common, "refs/heads", filepath.FromSlash(branch)+".lock")
 }
@@ -188,7 +193,7 @@ func (t *Tree) discard() error {
 	return removeAll(t.gitDir)
 }
 
-// removeAll removes a folder, also one in which an agent made folders that cannot be written.
+// removeAll removes a folder, even if an agent made folders in it that cannot be written.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if !errors.Is(err, fs.ErrPermission) {
@@ -203,7 +208,7 @@ func removeAll(path string) error {
 	return os.RemoveAll(path)
 }
 
-// make checks the branch out.
+// make checks out the branch.
 func (t *Tree) make(ctx context.Context, branch, base string) error {
 	r := t.repo
 	config, err := r.noPrograms(ctx, true)
@@ -237,8 +242,8 @@ func (t *Tree) make(ctx context.Context, branch, base string) error {
 	return nil
 }
 
-// Remove removes a worktree with everything in it; its branch stays. One that is not there is removed already; one that is
-// claimed is ErrInUse.
+// Remove removes a worktree with everything in it. Its branch stays. It is no
+// error if there is none; a claimed one is ErrInUse.
 func (r *Repo) Remove(ctx context.Context, path string) error {
 	if err := r.checkPath(path); err != nil {
 		return err
@@ -253,7 +258,7 @@ func (r *Repo) Remove(ctx context.Context, path string) error {
 	return t.Remove(ctx)
 }
 
-// Remove removes a worktree that this process has claimed. It must still be closed.
+// Remove removes a worktree that this process has claimed. The caller must still close it.
 func (t *Tree) Remove(ctx context.Context) error {
 	if t.path == t.repo.dir {
 		return fail(ErrBadName, "%s is a linked checkout, which Chorus does not remove", t.path)
@@ -272,14 +277,16 @@ func (t *Tree) Remove(ctx context.Context) error {
 	return t.discard()
 }
 
-// Grant is what an agent must see of the repository, and what of that it must be able to write, so that it can work with git in
-// its tree: commit, amend, rebase and merge on the branch. Everything else of the repository it must only read, or it could
-// move other branches and make settings from which git starts programs.
+// Grant returns what an agent must be able to read and write in the repository to work
+// with git in its tree: commit, amend, rebase and merge on the branch. Everything else
+// must be read-only for the agent; otherwise it could move other branches, or create
+// settings from which git starts programs.
 func (t *Tree) Grant(branch string) (readable, writable []string, err error) {
 	if err := CheckBranch(branch); err != nil {
 		return nil, nil, err
 	}
-	// Git makes its lock beside a ref, so the folder is what must be writable. It is the task's own: its id.
+	// Git creates its lock next to a ref, so the folder must be writable. The
+	// folder belongs to the task: it is named by its id.
 	folder, _, ok := strings.Cut(branch, "/")
 	if !ok {
 		return nil, nil, fail(ErrBadName, "%q has no folder of its own, so an agent could not be kept to it: use a branch like task/%s", branch, branch)
@@ -296,7 +303,7 @@ func (t *Tree) Grant(branch string) (readable, writable []string, err error) {
 	return []string{t.repo.common}, writable, nil
 }
 
-// List lists the worktrees, without the repository itself.
+// List returns the worktrees, without the repository itself.
 func (r *Repo) List(ctx context.Context) ([]Worktree, error) {
 	out, err := r.git(ctx, command{args: []string{"worktree", "list", "--porcelain", "-z"}})
 	if err != nil {
@@ -323,8 +330,8 @@ func (r *Repo) List(ctx context.Context) ([]Worktree, error) {
 	return all, nil
 }
 
-// DeleteBranch deletes a branch here, and at the remote of a clone. One that is not there is deleted already; one that is
-// checked out is ErrInUse.
+// DeleteBranch deletes a branch here and, for a clone, at the remote. It is no
+// error if there is none; one that is checked out is ErrInUse.
 func (r *Repo) DeleteBranch(ctx context.Context, branch string) error {
 	if err := CheckBranch(branch); err != nil {
 		return err
@@ -357,7 +364,7 @@ func (r *Repo) DeleteBranch(ctx context.Context, branch string) error {
 			return explain(err)
 		}
 	}
-	_ = os.Remove(r.refLock(branch)) // no worktree has the branch: a git that was killed left it
+	_ = os.Remove(r.refLock(branch)) // no worktree has the branch, so a killed git left it
 	_, err = r.git(ctx, command{args: []string{"update-ref", "--no-deref", "-d", "refs/heads/" + branch}})
 	return explain(err)
 }

@@ -1,5 +1,5 @@
-// Package gitsettings reads of a git repository's settings what decides where else git looks for programs to start. It promises
-// no more than that: for all other settings there is git.
+// Package gitsettings reads only those settings of a git repository that decide where else
+// git looks for programs to start. For all other settings, use git.
 package gitsettings
 
 import (
@@ -15,22 +15,20 @@ import (
 	"chorus/internal/plainfile"
 )
 
-// Settings are what of a repository's configuration decides where else git looks for
-// programs to start.
+// Settings are the settings of a repository that decide where else git looks for programs to start.
 type Settings struct {
 	Hooks       []string // core.hooksPath, as written
-	Includes    []string // files whose settings apply too; absolute
-	PerWorktree bool     // each worktree may have settings of its own
+	Includes    []string // absolute paths of included files
+	PerWorktree bool     // each worktree may have separate settings
 }
 
-// MaxSize is the most that is read of a configuration, and maxIncludes how deep one may lead to the next.
+// MaxSize limits how much of a configuration is read. maxIncludes limits how deep includes may be nested.
 const (
 	MaxSize     = 1 << 20
 	maxIncludes = 8
 )
 
-// Read reads a configuration that commands cannot change, so what is odd in it
-// is an oversight and no attack.
+// Read reads a configuration that commands cannot change, so anything odd in it is a mistake and not an attack.
 func Read(file string) (s Settings) {
 	s.read(file, 0)
 	return s
@@ -58,8 +56,8 @@ func (s *Settings) read(file string, depth int) {
 	}
 }
 
-// Named are the folders of hooks and the files of settings that these name, for the working tree whose top is tree. They may
-// not exist.
+// Named returns the hook folders and settings files that these name, for the
+// working tree with the top tree. They may not exist.
 func (s Settings) Named(tree string) (hooks, files []string) {
 	for _, path := range s.Hooks {
 		hooks = append(hooks, absolute(path, tree))
@@ -67,8 +65,9 @@ func (s Settings) Named(tree string) (hooks, files []string) {
 	return hooks, s.Includes
 }
 
-// absolute is a path as git reads it: below a home, of which "~" is that of whoever runs git and is taken to be ours, below the
-// folder that git is installed in, or seen from base. One that names nobody's home leads git nowhere.
+// absolute returns a path as git resolves it: below a home directory ("~" is that of the
+// user who runs git, assumed to be ours), below git's installation folder, or relative to
+// base. If the home does not exist, git reads nothing.
 func absolute(path, base string) string {
 	path = strings.TrimPrefix(path, ":(optional)") // of git 2.52 and later
 	if rest, ok := strings.CutPrefix(path, "%(prefix)/"); ok {
@@ -88,7 +87,7 @@ func absolute(path, base string) string {
 	return filepath.Join(base, path)
 }
 
-// homeOf is somebody's home, our own for no name; "" when there is none.
+// homeOf returns somebody's home, our own for an empty name, or "" if there is none.
 func homeOf(name string) string {
 	if name == "" {
 		home, _ := os.UserHomeDir()
@@ -104,8 +103,8 @@ func homeOf(name string) string {
 // askTime is far more than git needs to read one line.
 const askTime = 5 * time.Second
 
-// installed is what git means by %(prefix), which was decided when it was built or where it was unpacked; "" without git. It is
-// asked only for settings that say so, which are rare, and once.
+// installed is the value of git's %(prefix), which depends on how git was built or where it was
+// unpacked; "" without git. It is determined once, and only for the rare settings that use it.
 var installed = sync.OnceValue(func() string {
 	ctx, cancel := context.WithTimeout(context.Background(), askTime)
 	defer cancel()
@@ -118,7 +117,8 @@ var installed = sync.OnceValue(func() string {
 	return ""
 })
 
-// Tree is the top of the working tree that a repository has beside its own folder; of a bare one that is the folder itself.
+// Tree returns the top of the working tree that a repository has next to its
+// own folder. For a bare one it is the folder itself.
 func Tree(gitDir string) string {
 	if filepath.Base(gitDir) == ".git" {
 		return filepath.Dir(gitDir)
@@ -126,7 +126,7 @@ func Tree(gitDir string) string {
 	return gitDir
 }
 
-// setting is one line of a configuration; section and name in lower case.
+// setting is one line of a configuration. section and name are in lower case.
 type setting struct{ section, name, value string }
 
 // parse reads the lines of a git configuration.
@@ -150,7 +150,7 @@ func parse(text string) []setting {
 	return out
 }
 
-// unquote takes quotes and a comment off a value.
+// unquote removes quotes and a comment from a value.
 func unquote(value string) string {
 	var out strings.Builder
 	quoted := false

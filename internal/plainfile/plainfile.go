@@ -1,6 +1,6 @@
-// Package plainfile reads files that somebody else may replace at any moment, as an agent's commands may in a workspace. What is
-// looked at is the file that was opened, not the one that had the name a moment ago, so a pipe or a device that took its place is
-// refused and never waited for.
+// Package plainfile reads files that somebody else may replace at any moment, such as an agent's
+// commands in a workspace. It checks the file that was opened and not whichever has the name, so a
+// pipe or a device that took its place is refused and never waited for.
 package plainfile
 
 import (
@@ -13,35 +13,35 @@ import (
 	"syscall"
 )
 
-// ErrNotPlain is said of what is no regular file, and of a link where none is followed.
+// ErrNotPlain means that something is not a regular file, or is a link where links are not allowed.
 var ErrNotPlain = errors.New("it is no plain file")
 
-// TooLong is the error for a file with more than the bytes that are read.
+// TooLong is the error for a file larger than the limit.
 type TooLong struct{ Most int64 }
 
 func (e TooLong) Error() string { return fmt.Sprintf("it is longer than %d bytes", e.Most) }
 
-// Read reads a file of at most so many bytes, also through links.
+// Read reads a file of at most most bytes, following links.
 func Read(path string, most int64) ([]byte, error) {
 	return read(os.OpenFile, path, 0, most)
 }
 
-// ReadNoLink reads a file of at most so many bytes whose own name is no link; the folders above it may be.
+// ReadNoLink reads a file of at most most bytes that is not itself a link. The folders above it may be links.
 func ReadNoLink(path string, most int64) ([]byte, error) {
 	return read(os.OpenFile, path, syscall.O_NOFOLLOW, most)
 }
 
-// ReadIn reads a file of at most so many bytes below a root, and follows no link out of it. The name has slashes.
+// ReadIn reads a file of at most most bytes below a root, and follows no link out of it. The name has slashes.
 func ReadIn(root *os.Root, name string, most int64) ([]byte, error) {
 	return read(root.OpenFile, filepath.FromSlash(name), 0, most)
 }
 
-// Open opens a regular file for reading, also through links, and says what it is.
+// Open opens a regular file for reading, following links, and returns its FileInfo.
 func Open(path string) (*os.File, fs.FileInfo, error) {
 	return open(os.OpenFile, path, 0)
 }
 
-// OpenNoLink opens a regular file for reading whose own name is no link, and says what it is.
+// OpenNoLink opens a regular file for reading that is not itself a link, and returns its FileInfo.
 func OpenNoLink(path string) (*os.File, fs.FileInfo, error) {
 	return open(os.OpenFile, path, syscall.O_NOFOLLOW)
 }
@@ -54,9 +54,9 @@ func OpenIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 type opener func(name string, flag int, mode fs.FileMode) (*os.File, error)
 
 func open(by opener, path string, flags int) (*os.File, fs.FileInfo, error) {
-	file, err := by(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0) // without waiting for whoever would write to a pipe
+	file, err := by(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0) // without waiting for a writer of a pipe
 	switch {
-	case errors.Is(err, syscall.ENXIO), flags&syscall.O_NOFOLLOW != 0 && errors.Is(err, syscall.ELOOP): // a socket, a link
+	case errors.Is(err, syscall.ENXIO), flags&syscall.O_NOFOLLOW != 0 && errors.Is(err, syscall.ELOOP): // a socket or a link
 		return nil, nil, &fs.PathError{Op: "open", Path: path, Err: ErrNotPlain}
 	case err != nil:
 		return nil, nil, err

@@ -18,30 +18,30 @@ import (
 	"chorus/internal/work"
 )
 
-// Program starts a program and talks to it in lines.
+// Program starts a program and exchanges lines with it.
 type Program struct {
-	// Prepare makes the program ready to be started, in a sandbox where there is one. key marks its processes.
+	// Prepare prepares the program for its start, in a sandbox if there is one. key marks its processes.
 	Prepare func(ctx context.Context, argv []string, key string) (*sandbox.Prepared, error)
-	// Quiet is how long it may print nothing; 0: DefaultQuiet.
+	// Quiet is how long it may be silent; 0: DefaultQuiet.
 	Quiet time.Duration
 }
 
 const (
-	// DefaultQuiet is longer than most of what a program waits for without a word.
+	// DefaultQuiet is longer than most of a program's silent waits.
 	DefaultQuiet = 15 * time.Minute
-	// MaxLine is the longest line that is read; a longer one is skipped.
+	// MaxLine is the longest line that is read; longer ones are skipped.
 	MaxLine = 16 << 20
-	// grace is how long a program has to end by itself once it has said that it is done.
+	// grace is how long a program has to end by itself after it has said that it is done.
 	grace = 5 * time.Second
-	// drain is how long output is read on that was written before the end.
+	// drain is how long output that was written before the end is still read.
 	drain = time.Second
-	// writeTime is how long a program may not read what it is told.
+	// writeTime is how long a program may take to read its input.
 	writeTime = 30 * time.Second
-	// keptErrors is how much of the end of its complaints is kept.
+	// keptErrors is how much of the end of its error output is kept.
 	keptErrors = 4 << 10
 )
 
-// Talk is a program that runs.
+// Talk is a running program.
 type Talk struct {
 	in     *os.File
 	lines  chan []byte
@@ -65,18 +65,20 @@ func (t *Talk) Send(v any) error {
 
 // Write writes to the program's input.
 func (t *Talk) Write(data []byte) error {
-	_ = t.in.SetWriteDeadline(time.Now().Add(writeTime)) // without it the write itself says what is wrong
+	_ = t.in.SetWriteDeadline(time.Now().Add(writeTime)) // without a deadline, the write itself reports the problem
 	if _, err := t.in.Write(data); err != nil {
 		return Errorf(work.ErrorWorker, "the program does not read what it is told: %v", err)
 	}
 	return nil
 }
 
-// CloseInput says that it will be told no more.
+// CloseInput signals that there is no more input.
 func (t *Talk) CloseInput() { _ = t.in.Close() }
 
-// Run starts the program, lets begin speak first, and hands every line of its output to line, nil for one that is too long, until that says that
-// the work is over. Then the program has a moment to end. An error of line ends it at once. Whatever happens, nothing of it runs afterwards.
+// Run starts the program, calls begin to send the first input, and passes every line of
+// its output to line (nil for one that is too long) until line says that the work is
+// over. Then the program has a moment to end. An error from line ends it at once. When
+// Run returns, none of its processes is running.
 func (p Program) Run(ctx context.Context, argv []string, key string, host Host, begin func(*Talk) error, line func(*Talk, []byte) (over bool, err error)) error {
 	prepared, err := p.Prepare(ctx, argv, key)
 	if err != nil {
@@ -106,7 +108,7 @@ func (p Program) Run(ctx context.Context, argv []string, key string, host Host, 
 	return err
 }
 
-// start starts the program. end waits for its processes and readers to be gone.
+// start starts the program. end waits until its processes and readers are gone.
 func start(prepared *sandbox.Prepared, name string) (*Talk, sandbox.Program, func(), error) {
 	var files []*os.File
 	closeAll := func() {
@@ -183,7 +185,7 @@ func (p Program) listen(ctx context.Context, t *Talk, name string, host Host, li
 	}
 }
 
-// ended is the error of a program that ended before its work did.
+// ended returns the error for a program that ended before its work did.
 func (t *Talk) ended(ctx context.Context, name string) error {
 	select {
 	case e := <-t.exited:
@@ -201,7 +203,7 @@ func (t *Talk) ended(ctx context.Context, name string) error {
 	}
 }
 
-// with adds what the program complained about to an error of ours.
+// with adds the program's error output to an error of ours.
 func (t *Talk) with(err error, name string) error {
 	var e *Error
 	if text := t.errors.String(); errors.As(err, &e) && e.Kind == work.ErrorWorker && text != "" {
@@ -217,7 +219,7 @@ func said(text string) string {
 	return ": " + text
 }
 
-// readLines hands over whole lines, and nil for one that is too long.
+// readLines passes on complete lines, and nil for one that is too long.
 func readLines(r io.Reader, out chan<- []byte, stop <-chan struct{}) {
 	defer close(out)
 	buffer := bufio.NewReaderSize(r, 64<<10)
@@ -269,7 +271,7 @@ func (t *tail) String() string {
 	return string(c.Flush(c.Clean(nil, t.data)))
 }
 
-// Brief cuts a text that came from a program to what a person reads.
+// Brief shortens a program's text for people.
 func Brief(text string, most int) string {
 	if len(text) <= most {
 		return text

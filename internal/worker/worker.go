@@ -1,10 +1,11 @@
-// Package worker is the contract with programs that do a whole piece of work by themselves: agents with a model and tools of their own,
-// such as the claude and codex command lines. Each has a package below that speaks its language; workertest is the suite that all pass.
+// Package worker defines the interface to programs that do a whole piece of work by themselves:
+// agents with a model and tools of their own, such as the claude and codex command lines. Each has
+// a subpackage for its protocol; workertest is the suite that all of them pass.
 //
-// It promises:
-//   - when Work returns, no process of the program's tree is alive, however the program ended or ignored being told to;
-//   - what a program prints is taken as what it may be: cut off, too long, or nothing that anybody understands;
-//   - an error is an *Error with a kind, so that nobody has to read its words.
+// It guarantees:
+//   - When Work returns, no process of the program's tree is alive, however the program ended or ignored being told to.
+//   - Nothing is assumed about a program's output: it may be cut off, too long, or not understandable.
+//   - An error is an *Error with a kind, so that nobody has to interpret its text.
 package worker
 
 import (
@@ -21,9 +22,9 @@ import (
 // Job is a piece of work.
 type Job struct {
 	Prompt  string
-	Session string // the program's own name for what it did before; "": it begins anew
+	Session string // the program's own name for its earlier session; "": a new one
 	Dir     string
-	Key     string // marks its processes, so that they are found after a crash
+	Key     string // marks its processes, so that they can be found after a crash
 }
 
 // Call is a use of one of the program's own tools.
@@ -34,13 +35,13 @@ type Call struct {
 	Like *Like
 }
 
-// Like is the tool of ours that does the same: rules are written for those.
+// Like is our equivalent tool, for which rules are written.
 type Like struct {
 	Name string
 	Args json.RawMessage
 }
 
-// NewLike makes a Like of plain values.
+// NewLike makes a Like from plain values.
 func NewLike(name string, args map[string]any) *Like {
 	data, err := json.Marshal(args)
 	if err != nil {
@@ -49,7 +50,7 @@ func NewLike(name string, args map[string]any) *Like {
 	return &Like{Name: name, Args: data}
 }
 
-// Result is what came of a call.
+// Result is the result of a call.
 type Result struct {
 	Call    string
 	Text    string
@@ -61,25 +62,26 @@ type Result struct {
 // Decision says whether a call may be made.
 type Decision struct {
 	Allow bool
-	Why   string // not
+	Why   string // why not
 }
 
-// Host hears what a program does. All of it is called from the goroutine that called Work; an error ends the work and is returned by it.
+// Host is told what a program does. Its methods are called from the goroutine that
+// called Work. An error ends the work and is returned by it.
 type Host interface {
-	Session(id string) error // from now on the work can be gone on with under this name
-	Said(text string) error  // more of what it says
+	Session(id string) error // from now on the work can be continued under this name
+	Said(text string) error  // more of its text
 	Thought(text string) error
 	Began(Call) error
 	Ended(Result) error
-	Used(chat.Usage) error // tokens, beyond those told before
+	Used(chat.Usage) error // tokens, in addition to those reported before
 	Permit(Call) (Decision, error)
-	Alive() // something came
+	Alive() // something arrived
 }
 
-// Outcome is how work ended that ended well.
+// Outcome is the result of work that succeeded.
 type Outcome struct {
-	Summary string // what it said last, where it says so
-	Cost    int64  // of all of it in billionths of a dollar, as the program says; 0: it does not say
+	Summary string // its last words, if it marks them
+	Cost    int64  // total cost in billionths of a dollar, as the program says; 0 if it does not
 }
 
 // Worker does work.
@@ -88,11 +90,11 @@ type Worker interface {
 	Work(ctx context.Context, job Job, host Host) (Outcome, error)
 }
 
-// Error is why a program did not do its work.
+// Error says why a program did not do its work.
 type Error struct {
 	Kind    work.ErrorKind
 	Message string
-	Reset   time.Time // when it can be tried again, where that is known
+	Reset   time.Time // when to try again, if known
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -102,5 +104,5 @@ func Errorf(kind work.ErrorKind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// ErrNoSession says that the program knows nothing of the session that it was to go on with.
+// ErrNoSession means that the program does not know the session that it should continue.
 var ErrNoSession = errors.New("the program does not know its session any more")

@@ -16,29 +16,29 @@ import (
 	"chorus/internal/work"
 )
 
-// Members are the processes that work on the tasks of a home. Each holds a lock for as long as it lives, so that a process that was
-// killed is known to be gone at once; the lock's file says who it is, and its time is the last heartbeat. Nothing is written to the
-// database for it.
+// Members are the processes that work on the tasks of a home. Each holds a lock while it lives, so
+// that a killed process is known to be gone at once. The lock's file says who it is, and the file's
+// time is the last heartbeat. Nothing is written to the database for this.
 type Members struct {
 	Dir string
 	Now func() time.Time
 }
 
-// Membership is this process among the workers.
+// Membership is this process's place among the workers.
 type Membership interface {
-	// Draining says that this worker takes no further tasks.
+	// Draining announces that this worker takes no more tasks.
 	Draining() error
-	// Leave ends the membership. What it still has is taken over by others.
+	// Leave ends the membership. Others take over its remaining tasks.
 	Leave()
 }
 
-// heartbeat is how often a member shows that it is alive.
+// heartbeat is how often a member signals that it is alive.
 const heartbeat = 5 * time.Second
 
-// ErrNameTaken says that a worker of that name is at work.
+// ErrNameTaken means that a worker with that name is running.
 var ErrNameTaken = errors.New("a worker of that name is at work already; choose another with --name")
 
-// validName keeps names fit for a file and for people.
+// validName restricts names to what works as a file name and for people.
 var validName = pattern.Lazy(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}$`)
 
 // Member is this process among the workers.
@@ -64,7 +64,7 @@ func (m *Members) Join(who work.Worker) (Membership, error) {
 	}
 	path := m.path(who.Name)
 	lock, err := lockfile.Try(path, words)
-	for tries := 0; errors.Is(err, lockfile.ErrHeld) && tries < 5; tries++ { // somebody may only be looking
+	for tries := 0; errors.Is(err, lockfile.ErrHeld) && tries < 5; tries++ { // somebody may only be checking
 		time.Sleep(10 * time.Millisecond)
 		lock, err = lockfile.Try(path, words)
 	}
@@ -90,12 +90,12 @@ func (o *Member) beat() {
 			return
 		case <-tick.C:
 			now := o.members.Now()
-			_ = os.Chtimes(o.path, now, now) // the next one may work; a missed heartbeat ends nothing
+			_ = os.Chtimes(o.path, now, now) // the next one may work; a single missed heartbeat does no harm
 		}
 	}
 }
 
-// Draining says that this worker takes no further tasks.
+// Draining announces that this worker takes no more tasks.
 func (o *Member) Draining() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -107,17 +107,17 @@ func (o *Member) Draining() error {
 	return os.WriteFile(o.path, words, 0o600)
 }
 
-// Leave ends the membership. What it still has is taken over by others.
+// Leave ends the membership. Others take over its remaining tasks.
 func (o *Member) Leave() {
 	close(o.stop)
 	o.beats.Wait()
 	o.lock.Release()
 }
 
-// Alive reports whether a worker of that name runs.
+// Alive reports whether a worker with that name is running.
 func (m *Members) Alive(name string) bool { return name != "" && lockfile.Held(m.path(name)) }
 
-// List are the workers that run, by name.
+// List returns the running workers by name.
 func (m *Members) List() ([]work.Worker, error) {
 	files, err := os.ReadDir(m.Dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -19,21 +19,23 @@ import (
 // maxPlan is how much of a plan is read.
 const maxPlan = 400_000
 
-// planFiles are where workers leave plans. Those of the first group are nothing but plans, and go away when their steps begin; others
-// count only if their text says that it is one, since they may be what the task was about.
+// planFiles are where workers leave plans. Those of the first group are always plans,
+// and are removed when their steps begin. Others count only if their text says that it
+// is a plan, since they may be what the task was about.
 var (
 	ownPlanFiles   = []string{".chorus/plan.md", ".claude/plan.md"}
 	otherPlanFiles = []string{"plan.md", "PLAN.md", "docs/plan.md", "plans/*.md", "docs/plans/*.md"}
 )
 
-// findPlan looks whether an attempt gave a plan, and lets its task wait for a yes then. Steps of plans give none.
+// findPlan checks whether an attempt produced a plan, and if so lets its task
+// wait for approval. Steps of plans produce no plans.
 func (r *Runner) findPlan(ctx context.Context, t work.Task, result work.Result) (found bool, err error) {
 	if t.Parent != "" {
 		return false, nil
 	}
 	before, err := r.Tasks.PlanOf(ctx, t.ID)
 	if err == nil && before.Attempt == t.Attempt || err != nil && !errors.Is(err, journal.ErrUnknown) {
-		return false, err // it was decided on
+		return false, err // it was already decided
 	}
 	p, found, err := r.readPlan(ctx, t, result.Summary)
 	if err != nil || !found {
@@ -75,7 +77,7 @@ func (r *Runner) readPlan(ctx context.Context, t work.Task, answer string) (p wo
 	return p, false, nil
 }
 
-// changed are the files that a task has changed or added, and the folder that they are in.
+// changed returns the files that a task has changed or added, and their folder.
 func (r *Runner) changed(ctx context.Context, t work.Task) (dir string, files []string, err error) {
 	if t.Repo == "" {
 		dir = r.dir(t)
@@ -94,7 +96,7 @@ func (r *Runner) changed(ctx context.Context, t work.Task) (dir string, files []
 	}
 	repo, known, err := r.open(ctx, t.Project, t.Repo)
 	if err != nil {
-		return want.Path, nil, nil // bringing the work home says what is wrong with it
+		return want.Path, nil, nil // merging will report what is wrong with it
 	}
 	tree, err := repo.Tree(want.Path)
 	if err != nil {
@@ -110,7 +112,7 @@ func (r *Runner) changed(ctx context.Context, t work.Task) (dir string, files []
 	return want.Path, files, nil
 }
 
-// readFile reads a file that an agent left. It follows no link out of the folder and waits for nobody.
+// readFile reads a file that an agent left. It follows no link out of the folder and never blocks.
 func readFile(dir, name string) (string, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -126,7 +128,8 @@ func readFile(dir, name string) (string, error) {
 	return string(data), err
 }
 
-// dropPlanFile removes a plan from the checkout in which its steps are worked on: it has become tasks, and would be merged with their work.
+// dropPlanFile removes a plan from the checkout of its steps: it has become
+// tasks, and would otherwise be merged with their work.
 func (r *Runner) dropPlanFile(ctx context.Context, t work.Task, dir string) error {
 	if t.Parent == "" {
 		return nil
@@ -140,7 +143,7 @@ func (r *Runner) dropPlanFile(ctx context.Context, t work.Task, dir string) erro
 	}
 	text, err := readFile(dir, p.Source)
 	if err != nil || text != p.Text {
-		return nil // it is gone, or somebody made something else of it
+		return nil // it is gone, or somebody replaced it
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -150,7 +153,7 @@ func (r *Runner) dropPlanFile(ctx context.Context, t work.Task, dir string) erro
 	return root.Remove(p.Source)
 }
 
-// owner is the task whose checkout and branch a task works in: the steps of a plan share their parent's.
+// owner returns the task whose checkout and branch a task uses: the steps of a plan share their parent's.
 func (r *Runner) owner(ctx context.Context, t work.Task) (work.Task, error) {
 	if t.Parent == "" {
 		return t, nil
@@ -165,12 +168,13 @@ func (r *Runner) owner(ctx context.Context, t work.Task) (work.Task, error) {
 	return parent, nil
 }
 
-// ownerID is the id of the task whose folder a task works in, without a look at the store.
+// ownerID returns the id of the task whose folder a task uses, without reading the store.
 func ownerID(t work.Task) string {
 	return cmp.Or(t.Parent, t.ID)
 }
 
-// lastStep reports whether a task brings work home: one that is no step of a plan, or whose siblings are all completed.
+// lastStep reports whether a task's end merges the work: if it is not a
+// step of a plan, or its siblings are all completed.
 func (r *Runner) lastStep(ctx context.Context, t work.Task) (bool, error) {
 	if t.Parent == "" {
 		return true, nil
@@ -187,7 +191,7 @@ func (r *Runner) lastStep(ctx context.Context, t work.Task) (bool, error) {
 	return true, nil
 }
 
-// stopped says why the last step of a plan does not bring the work home; "": it does.
+// stopped says why the last step of a plan does not merge the work, or returns "".
 func (r *Runner) stopped(ctx context.Context, t work.Task) (string, error) {
 	if t.Parent == "" {
 		return "", nil
@@ -199,7 +203,7 @@ func (r *Runner) stopped(ctx context.Context, t work.Task) (string, error) {
 	return fmt.Sprintf("nothing was merged, since task %s, whose plan this is the last step of, is %s; restart it to go on", parent.ID, parent.State), nil
 }
 
-// stopStray stops steps that are worked on although the task was stopped whose plan they belong to.
+// stopStray stops running steps whose parent task was stopped.
 func (r *Runner) stopStray(ctx context.Context) error {
 	list, err := r.Tasks.StrayRuns(ctx)
 	for _, t := range list {

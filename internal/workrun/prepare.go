@@ -15,15 +15,16 @@ import (
 	"chorus/internal/work"
 )
 
-// us is who commits what agents left.
+// us is the author of commits of what agents left.
 var us = gitrepo.Person{Name: "Chorus", Email: "chorus@localhost"}
 
-// dir is where a task without a repository works.
+// dir returns the folder of a task without a repository.
 func (r *Runner) dir(t work.Task) string {
 	return filepath.Join(r.Home.TaskDir(t.Project, ownerID(t)), "files")
 }
 
-// tree is the checkout that a task is to have; nil: its project has no repository. The steps of a plan share their parent's.
+// tree returns the checkout for a task, or nil if its project has no
+// repository. The steps of a plan share their parent's.
 func (r *Runner) tree(ctx context.Context, t work.Task) (*work.Worktree, error) {
 	if t.Repo == "" {
 		return nil, nil
@@ -36,7 +37,7 @@ func (r *Runner) tree(ctx context.Context, t work.Task) (*work.Worktree, error) 
 	return &work.Worktree{Task: owner.ID, Project: t.Project, Repo: t.Repo, Path: filepath.Join(r.Home.TaskDir(owner.Project, owner.ID), owner.ID), Branch: branch}, nil
 }
 
-// open opens the repository of a task, and makes it where it is not there yet.
+// open opens the repository of a task, creating it if needed.
 func (r *Runner) open(ctx context.Context, project, id string) (*gitrepo.Repo, work.Repo, error) {
 	repos, err := r.Tasks.Repos(ctx, project)
 	if err != nil {
@@ -60,7 +61,7 @@ func (r *Runner) open(ctx context.Context, project, id string) (*gitrepo.Repo, w
 	return nil, work.Repo{}, fmt.Errorf("project %s has %w %s any more; edit the task or add it again", project, errNoRepo, id)
 }
 
-// errNoRepo is a repository that was taken out of its project, or went with it.
+// errNoRepo means that the repository was removed from its project, or with it.
 var errNoRepo = errors.New("no repository")
 
 func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, error) {
@@ -88,7 +89,8 @@ func (r *Runner) openRepo(ctx context.Context, known work.Repo) (*gitrepo.Repo, 
 	}
 }
 
-// prepare makes a task's checkout and gives its worker the prompt. Done again it finds what is there and gives the prompt once.
+// prepare creates a task's checkout and gives its worker the prompt. It can be
+// repeated: it keeps what exists and gives the prompt only once.
 func (r *Runner) prepare(ctx context.Context, t work.Task) (moved bool) {
 	now, err := r.Tasks.Task(ctx, t.ID)
 	if err != nil || now.State != work.Assigned || now.Attempt != t.Attempt || now.Run != "" {
@@ -136,7 +138,7 @@ func (r *Runner) dropPlan(ctx context.Context, t work.Task) error {
 	return r.dropPlanFile(ctx, t, dir)
 }
 
-// checkout makes the worktree of a task.
+// checkout creates the worktree of a task.
 func (r *Runner) checkout(ctx context.Context, t work.Task) error {
 	want, err := r.tree(ctx, t)
 	if err != nil {
@@ -163,7 +165,7 @@ func (r *Runner) checkout(ctx context.Context, t work.Task) error {
 	return r.Tasks.SetWorktree(ctx, *want)
 }
 
-// prompt is what a worker is told. It sees nothing but this and the files.
+// prompt returns what the worker is told. It sees only this and the files.
 func (r *Runner) prompt(ctx context.Context, t work.Task) (string, error) {
 	var b strings.Builder
 	p, err := r.Tasks.Project(ctx, t.Project)
@@ -216,12 +218,12 @@ func oneParagraph(text string) string {
 	return text
 }
 
-// Grant is what the commands of a task's worker may read and write of the repository that its checkout belongs to; nothing for a task
-// without a repository.
+// Grant returns what the commands of a task's worker may read and write of its
+// checkout's repository, or nothing for a task without a repository.
 func (r *Runner) Grant(ctx context.Context, thread chat.ThreadID) (readable, writable []string, err error) {
 	t, err := r.Tasks.Task(ctx, thread.Thread())
 	if errors.Is(err, journal.ErrUnknown) {
-		return nil, nil, nil // deleted; its conversation stays
+		return nil, nil, nil // it was deleted, but its conversation remains
 	}
 	if err != nil || t.Repo == "" {
 		return nil, nil, err

@@ -1,10 +1,11 @@
-// Package workrun does the work of the queue: it gives tasks to workers, prepares their checkouts, and merges what they did.
+// Package workrun runs the work queue: it gives tasks to workers,
+// prepares their checkouts, and merges their work.
 //
-// It promises:
-//   - what it decides is written down before it is done, so that a process that is killed at any point leaves something that the
-//     next one goes on with: a task is prepared again, its prompt is given once, its work is merged once;
-//   - it asks no model itself, and sleeps until something happens or a time comes;
-//   - a task that cannot be prepared or merged says why, and holds up no other.
+// It guarantees:
+//   - Decisions are recorded before they are carried out, so that after a kill at any point the next process can
+//     continue: a task is prepared again, its prompt is given once, its work is merged once.
+//   - It calls no model itself, and sleeps until something happens or a time comes.
+//   - A task that cannot be prepared or merged says why, and does not block others.
 package workrun
 
 import (
@@ -25,7 +26,7 @@ import (
 	"chorus/internal/work"
 )
 
-// Tasks keeps tasks, and what is known of their checkouts and merges.
+// Tasks stores tasks, and their checkouts and merges.
 type Tasks interface {
 	Project(ctx context.Context, id string) (work.Project, error)
 	Repos(ctx context.Context, project string) ([]work.Repo, error)
@@ -59,67 +60,69 @@ type Queue interface {
 	Finish(ctx context.Context, r work.Result, step work.Step, merged bool, by, why string) (work.Task, error)
 }
 
-// Runner does the work of a home. Its fields are set before Run and not changed.
+// Runner runs the work queue of a home. Set its fields before Run and do not change them afterwards.
 type Runner struct {
 	Tasks Tasks
 	Home  *datadir.Home
 	Now   func() time.Time
 	Log   *slog.Logger
-	// Workers is how many tasks are worked on at once by this process; 0: none are begun.
+	// Workers is how many tasks this process works on at once; 0: none.
 	Workers int
-	// Self says who this process is among the workers, and which tasks it takes.
+	// Self describes this process as a worker, and which tasks it takes.
 	Self work.Worker
-	// Alive reports whether a worker of that name runs; nil: no other one does.
+	// Alive reports whether a worker with that name is running; nil if there are no others.
 	Alive func(worker string) bool
-	// Deadline is how long an attempt may take; 0: as long as it likes.
+	// Deadline is how long an attempt may take; 0: no limit.
 	Deadline time.Duration
-	// TokenLimit is what all projects together may take in 24 hours; 0: no limit.
+	// TokenLimit is how many tokens all projects together may use in 24 hours; 0: no limit.
 	TokenLimit int64
-	// Reminders say how often people are told that a task waits for their yes.
+	// Reminders say how often people are told that a task waits for approval.
 	Reminders work.Reminders
-	// Tell says something about a task in the conversation in which it was asked for, once for a key.
+	// Tell posts words about a task in the conversation in which it was requested, once per key.
 	Tell func(ctx context.Context, t work.Task, words, key string) error
-	// Paused reports whether no tasks are to be begun.
+	// Paused reports whether no tasks should begin.
 	Paused func(context.Context) (bool, error)
-	// Say gives a task's worker its prompt, once for a key; refused says why it was not taken.
+	// Say gives a task's worker its prompt, once per key. refused says why it was not accepted.
 	Say func(ctx context.Context, t work.Task, words, key string) (refused string, err error)
-	// Answer is what the worker said last.
+	// Answer returns the last words of the worker.
 	Answer func(ctx context.Context, thread chat.ThreadID) (string, error)
 	// Abort stops the run of a thread.
 	Abort func(ctx context.Context, thread chat.ThreadID, by string) error
-	// Lead calls work, with a context that ends when another process may do it, while no other does what is done once: merges,
-	// deadlines, cleaning up. It returns when ctx ends. nil: there is no other.
+	// Lead calls work while no other process does what must be done only once: merges,
+	// deadlines, cleaning up. The context of work ends when another process may do it. Lead
+	// returns when ctx ends. nil means that there is no other process.
 	Lead func(ctx context.Context, work func(context.Context))
-	// Here reports whether the files of a project are on this machine; nil: they are.
+	// Here reports whether the files of a project are on this machine; nil if they always are.
 	Here func(ctx context.Context, project string) (bool, error)
-	// Hold keeps other nodes from the repositories of a project while its results are merged or removed; nil where another one has
-	// them. A nil func: nobody else is there.
+	// Hold keeps other nodes away from the repositories of a project while its
+	// results are merged or removed. It returns nil if another node has them. A
+	// nil func means that there are no other nodes.
 	Hold func(ctx context.Context, project string) (release func())
-	// Adopted hears of a thread whose run goes on here from now on; may be nil.
+	// Adopted is told of a thread whose run continues here from now on; may be nil.
 	Adopted func(thread chat.ThreadID)
-	// Git is how git is run.
+	// Git says how to run git.
 	Git gitrepo.Options
 
 	once     sync.Once
-	leads    atomic.Pointer[context.Context] // of what is done once, while this process does it
+	leads    atomic.Pointer[context.Context] // of the work that is done only once, while this process does it
 	draining atomic.Bool
 	news     chan struct{}
 	mu       sync.Mutex
-	on       map[string]bool // tasks that a goroutine of this process is preparing or finishing; true: a round wanted it again meanwhile
+	on       map[string]bool // tasks that a goroutine of this process is preparing or finishing; true: another round wanted it meanwhile
 	said     map[string]int  // the attempt whose prompt this process has given, by task
-	late     map[string]late // tasks that could not be finished, for a while
+	late     map[string]late // tasks that could not be finished for now
 	work     sync.WaitGroup
 }
 
-// ChangedElsewhere is the topic under which other processes are told that there may be something to do.
+// ChangedElsewhere is the topic that tells other processes that there may be something to do.
 const ChangedElsewhere = "work"
 
 const (
-	// lookAgain is how long the runner sleeps at most: what another process changed is seen then.
+	// lookAgain is the runner's longest sleep, after which it notices changes by other processes.
 	lookAgain = 15 * time.Second
-	// window is over how long shares and limits of tokens are counted.
+	// window is the period over which shares and token limits are counted.
 	window = 24 * time.Hour
-	// pullEvery is how often it is asked how pull requests stand.
+	// pullEvery is the interval of checks of pull requests.
 	pullEvery = time.Minute
 )
 
@@ -129,7 +132,7 @@ func (r *Runner) begin() {
 	})
 }
 
-// Changed says that there may be something to do.
+// Changed signals that there may be something to do.
 func (r *Runner) Changed() {
 	r.begin()
 	select {
@@ -138,13 +141,14 @@ func (r *Runner) Changed() {
 	}
 }
 
-// Drain has this process take no further tasks; those that it has go on.
+// Drain makes this process take no more tasks; its current ones continue.
 func (r *Runner) Drain() { r.draining.Store(true) }
 
-// Resume has this process take tasks again.
+// Resume makes this process take tasks again.
 func (r *Runner) Resume() { r.draining.Store(false); r.Changed() }
 
-// lead does what is done once when it is this process's turn. After ctx has ended it keeps others from it until done is closed.
+// lead does the work that is done only once, when it is this process's turn. After ctx
+// has ended it keeps others away from it until done is closed.
 func (r *Runner) lead(ctx context.Context, done <-chan struct{}) {
 	if r.Lead == nil {
 		return
@@ -160,7 +164,8 @@ func (r *Runner) lead(ctx context.Context, done <-chan struct{}) {
 	})
 }
 
-// Run does the work until ctx ends, and returns when nothing of it is on any more. What agents do goes on with the engine.
+// Run runs the queue until ctx ends, and returns once none of its own work
+// is running. Agents' runs continue with the engine.
 func (r *Runner) Run(ctx context.Context) {
 	r.begin()
 	var leading sync.WaitGroup
@@ -188,8 +193,8 @@ func (r *Runner) Run(ctx context.Context) {
 	}
 }
 
-// Round looks at the queue once and begins what there is to do. It says when the next moment comes at which there will be more; zero:
-// none is known.
+// Round checks the queue once and starts what there is to do. It returns when
+// there will be more to do, or zero if that is not known.
 func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 	r.begin()
 	now := r.Now()
@@ -205,7 +210,7 @@ func (r *Runner) Round(ctx context.Context) (next time.Time, err error) {
 	return next, r.assign(ctx, now)
 }
 
-// choresContext is that of what is done once; nil: another process does it.
+// choresContext returns the context of the work that is done only once, or nil if another process does it.
 func (r *Runner) choresContext(ctx context.Context) context.Context {
 	if r.Lead == nil {
 		return ctx
@@ -216,7 +221,7 @@ func (r *Runner) choresContext(ctx context.Context) context.Context {
 	return nil
 }
 
-// chores is what one process does for all: it wakes what was paused, ends what takes too long, merges what is finished.
+// chores is what one process does for all: it wakes paused tasks, ends overdue ones, and merges finished ones.
 func (r *Runner) chores(ctx context.Context, now time.Time) (next time.Time, err error) {
 	if next, err = r.Tasks.Wake(ctx, now); err != nil {
 		return next, err
@@ -244,7 +249,7 @@ func (r *Runner) chores(ctx context.Context, now time.Time) (next time.Time, err
 	return next, r.clean(ctx)
 }
 
-// lookAtFinished goes on with tasks that are being merged.
+// lookAtFinished continues with tasks that are being merged.
 func (r *Runner) lookAtFinished(ctx context.Context, now time.Time) (next time.Time, err error) {
 	list, err := r.Tasks.In(ctx, work.Verifying)
 	if err != nil {
@@ -262,7 +267,8 @@ func (r *Runner) lookAtFinished(ctx context.Context, now time.Time) (next time.T
 	return next, nil
 }
 
-// lookAtWaiting reminds people of tasks that wait for a yes, and looks whether their pull requests were merged.
+// lookAtWaiting reminds people of tasks that wait for approval, and
+// checks whether their pull requests were merged.
 func (r *Runner) lookAtWaiting(ctx context.Context, now time.Time) (next time.Time, err error) {
 	for _, state := range []work.State{work.AwaitingApproval, work.AwaitingPlanApproval} {
 		list, err := r.Tasks.In(ctx, state)
@@ -295,8 +301,9 @@ func (r *Runner) lookAtWaiting(ctx context.Context, now time.Time) (next time.Ti
 	return next, nil
 }
 
-// remind tells people that a task waits for their yes, if it is time for that, and says when it is the next time. The conversation is
-// told first, under a key that is the same after a crash, so that nothing is said twice and nothing is left out.
+// remind tells people that a task waits for approval, if a reminder is due, and returns when
+// the next one is. It tells the conversation first, under a key that is the same after a
+// crash, so that nothing is said twice and nothing is left out.
 func (r *Runner) remind(ctx context.Context, t work.Task, now time.Time) (next time.Time, err error) {
 	due := r.Reminders.Next(t)
 	reminded := t
@@ -322,7 +329,7 @@ func (r *Runner) remind(ctx context.Context, t work.Task, now time.Time) (next t
 	return r.Reminders.Next(t), err
 }
 
-// reminder is what people are told.
+// reminder returns what people are told.
 func reminder(t work.Task, e work.Event) string {
 	what, approve := "its result", "chorus task approve "
 	if t.State == work.AwaitingPlanApproval {
@@ -342,12 +349,12 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// start does something with a task beside everything else, unless this process is already at it. Another round follows only where it
-// moved something, so that what cannot be moved now is not tried without a pause.
+// start processes a task in the background, unless this process is already doing so. It triggers
+// another round only if the task moved, so that failures are not retried without a pause.
 func (r *Runner) start(ctx context.Context, t work.Task, do func(context.Context, work.Task) (moved bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	key := ownerID(t) // the steps of a plan share their checkout, and so its turns
+	key := ownerID(t) // the steps of a plan share their checkout, so they take turns
 	if _, on := r.on[key]; on {
 		r.on[key] = true
 		return
@@ -373,7 +380,7 @@ func (r *Runner) here(ctx context.Context, project string) (bool, error) {
 	return r.Here(ctx, project)
 }
 
-// startHere is start for what needs the repositories of a project: only where they are, and by one node at a time.
+// startHere is start for work on the repositories of a project: only where they are, and by one node at a time.
 func (r *Runner) startHere(ctx context.Context, t work.Task, do func(context.Context, work.Task) (moved bool)) error {
 	here, err := r.here(ctx, t.Project)
 	if err != nil || !here {
@@ -385,7 +392,7 @@ func (r *Runner) startHere(ctx context.Context, t work.Task, do func(context.Con
 		}
 		release := r.Hold(ctx, t.Project)
 		if release == nil {
-			return false // the next round asks again
+			return false // the next round tries again
 		}
 		defer release()
 		return do(ctx, t)
@@ -393,20 +400,20 @@ func (r *Runner) startHere(ctx context.Context, t work.Task, do func(context.Con
 	return nil
 }
 
-// late is when something is tried again, and how often it failed.
+// late records when something is retried, and how often it has failed.
 type late struct {
 	times int
 	until time.Time
 }
 
-// after is when a task that could not be finished is tried again; zero: now.
+// after returns when a task that could not be finished is retried; zero means now.
 func (r *Runner) after(task string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.late[task].until
 }
 
-// busy reports whether this process is at something with a task.
+// busy reports whether this process is working on a task.
 func (r *Runner) busy(task string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -421,7 +428,7 @@ func (r *Runner) gave(t work.Task) bool {
 	return r.said[t.ID] == t.Attempt
 }
 
-// pullDue reports whether a task's pull request is to be looked at, at most once a minute.
+// pullDue reports whether to check a task's pull request, at most once a minute.
 func (r *Runner) pullDue(t work.Task, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -433,7 +440,7 @@ func (r *Runner) pullDue(t work.Task, now time.Time) bool {
 	return true
 }
 
-// assign gives tasks to workers that are free.
+// assign gives tasks to free workers.
 func (r *Runner) assign(ctx context.Context, now time.Time) error {
 	if r.Workers <= 0 || r.draining.Load() {
 		return nil
@@ -473,7 +480,7 @@ func (r *Runner) assign(ctx context.Context, now time.Time) error {
 		}
 		t, err = r.Tasks.Assign(ctx, a, r.Workers, r.Deadline, dir, tree)
 		if errors.Is(err, work.ErrMoved) {
-			continue // somebody was quicker, or stopped it
+			continue // somebody was faster, or stopped it
 		}
 		if err != nil {
 			return err
@@ -483,7 +490,7 @@ func (r *Runner) assign(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// expire stops a task whose time is over.
+// expire stops a task whose deadline has passed.
 func (r *Runner) expire(ctx context.Context, t work.Task) error {
 	moved, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
 		if now.Attempt != t.Attempt || now.Deadline.IsZero() {
@@ -503,13 +510,13 @@ func (r *Runner) expire(ctx context.Context, t work.Task) error {
 	return r.Abort(ctx, t.Thread, system)
 }
 
-// system is who moves tasks when no person does.
+// system is the principal that moves tasks when no person does.
 var system = chat.Principal{Kind: chat.TheSystem, ID: "queue"}.String()
 
-// failed counts a failure before or after the run itself, so that nothing is tried for ever.
+// failed counts a failure before or after the run itself, so that nothing is retried forever.
 func (r *Runner) failed(ctx context.Context, t work.Task, kind work.ErrorKind, problem error) {
 	if ctx.Err() != nil {
-		return // the next start goes on with it
+		return // the next start continues with it
 	}
 	_, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
 		if now.Attempt != t.Attempt || now.State != work.Assigned {
@@ -529,5 +536,5 @@ func (r *Runner) failed(ctx context.Context, t work.Task, kind work.ErrorKind, p
 	}
 }
 
-// Wait waits until nothing that a round began is on any more.
+// Wait waits until everything that rounds have started is done.
 func (r *Runner) Wait() { r.work.Wait() }

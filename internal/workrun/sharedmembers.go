@@ -15,17 +15,17 @@ import (
 	"chorus/internal/work"
 )
 
-// SharedMembers are the processes that work on the tasks of a database that several nodes share. Each owns its name for as long as its
-// node lives; who it is stands beside.
+// SharedMembers are the processes that work on the tasks of a database that several nodes
+// share. Each owns its name while its node lives; a memo says who it is.
 type SharedMembers struct {
 	Owner owner.Owner
 	Memos Memos
-	// Held are the names that live nodes have.
+	// Held returns the names that live nodes own.
 	Held func(ctx context.Context) (map[owner.Name]bool, error)
 	Now  func() time.Time
 }
 
-// Memos keeps who the workers are.
+// Memos stores who the workers are.
 type Memos interface {
 	Remember(ctx context.Context, kind, key string, value []byte) error
 	Memos(ctx context.Context, kind string) ([]journal.Memo, error)
@@ -34,8 +34,8 @@ type Memos interface {
 
 const (
 	workerMemo = "worker"
-	memberTime = 5 * time.Second // for one question to the database
-	memberLook = time.Second     // between tries to have a lost name again
+	memberTime = 5 * time.Second // for one database query
+	memberLook = time.Second     // between attempts to get a lost name back
 )
 
 // Join makes this process a worker until Leave.
@@ -81,7 +81,7 @@ type sharedMember struct {
 	stays   sync.WaitGroup
 }
 
-// stay keeps the name, and takes it again after it was lost: by then others may have the tasks, but not the name.
+// stay keeps the name, and takes it again after losing it: others may have the tasks by then, but not the name.
 func (o *sharedMember) stay(ctx context.Context, held owner.Held) {
 	for {
 		select {
@@ -105,7 +105,7 @@ func (o *sharedMember) stay(ctx context.Context, held owner.Held) {
 	}
 }
 
-// Draining says that this worker takes no further tasks.
+// Draining announces that this worker takes no more tasks.
 func (o *sharedMember) Draining() error {
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 	defer cancel()
@@ -113,16 +113,17 @@ func (o *sharedMember) Draining() error {
 	return o.members.write(ctx, o.who)
 }
 
-// Leave ends the membership. What it still has is taken over by others.
+// Leave ends the membership. Others take over its remaining tasks.
 func (o *sharedMember) Leave() {
 	o.stop()
 	o.stays.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 	defer cancel()
-	_ = o.members.Memos.Forget(ctx, workerMemo, o.who.Name) // it is listed only while the name is held
+	_ = o.members.Memos.Forget(ctx, workerMemo, o.who.Name) // it is listed only while it owns the name
 }
 
-// Alive reports whether a worker of that name runs. In doubt it does: what a healthy worker has must not be taken from it.
+// Alive reports whether a worker with that name is running. In doubt it returns true,
+// because a healthy worker's tasks must not be taken from it.
 func (m *SharedMembers) Alive(name string) bool {
 	if name == "" {
 		return false
@@ -133,7 +134,7 @@ func (m *SharedMembers) Alive(name string) bool {
 	return err != nil || held[owner.Worker(name)]
 }
 
-// List are the workers that run, by name.
+// List returns the running workers by name.
 func (m *SharedMembers) List() ([]work.Worker, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)
 	defer cancel()
@@ -151,7 +152,7 @@ func (m *SharedMembers) List() ([]work.Worker, error) {
 		if !held[owner.Worker(memo.Key)] || json.Unmarshal(memo.Value, &who) != nil {
 			continue
 		}
-		who.Heartbeat = m.Now() // its node lives
+		who.Heartbeat = m.Now() // its node is alive
 		out = append(out, who)
 	}
 	slices.SortFunc(out, func(a, b work.Worker) int { return strings.Compare(a.Name, b.Name) })

@@ -7,10 +7,10 @@ import (
 	"chorus/internal/work"
 )
 
-// lookForDead is how often it is looked whether the workers live that have tasks.
+// lookForDead is the interval of checks whether the workers that have tasks are alive.
 const lookForDead = 2 * time.Second
 
-// own brings the tasks of this process further, and those of workers that are gone.
+// own advances the tasks of this process, and those of workers that are gone.
 func (r *Runner) own(ctx context.Context, now time.Time) (next time.Time, err error) {
 	held, err := r.Tasks.Held(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (r *Runner) own(ctx context.Context, now time.Time) (next time.Time, err er
 			}
 		}
 		if t.State != work.Assigned || r.gave(t) {
-			continue // it runs, or waits for its turn in the engine
+			continue // it is running, or waits for its turn in the engine
 		}
 		if until := r.after(t.ID); until.After(now) {
 			next = earliest(next, until)
@@ -48,7 +48,8 @@ func (r *Runner) own(ctx context.Context, now time.Time) (next time.Time, err er
 	return next, nil
 }
 
-// takeOver takes a task whose worker is gone, if this one has a place for it. One that only has to end its run needs none.
+// takeOver takes over a task of a worker that is gone, if this one has a free
+// slot. A task that only has to end its run needs no slot.
 func (r *Runner) takeOver(ctx context.Context, t work.Task, free int) (bool, error) {
 	ending := !t.State.Running() && t.State != work.WaitingInput
 	switch {

@@ -21,7 +21,7 @@ type Action string
 // The actions.
 const (
 	Approve Action = "approve"
-	Reject  Action = "reject" // with what is not right
+	Reject  Action = "reject" // with an explanation of what is wrong
 	Stop    Action = "stop"
 	Restart Action = "restart"
 	Skip    Action = "skip"

@@ -1,9 +1,10 @@
-// Package hubtest stands in, in tests, for GitHub's command line gh and the pull requests behind it.
+// Package hubtest replaces, in tests, GitHub's command line gh and the pull requests behind it.
 //
-// It promises to take the flags that gh takes, to write what gh writes, and to fail as gh does: what it knows was seen with
-// gh 2.23.0 and read in its source (pkg/cmd/pr/create, pkg/cmd/pr/view): `--json` with states in capital letters and null for what is
-// not there, the address alone on the output of `create`, the words for a pull request that exists, the code 4 without a login, and
-// the words without a network. A test that uses it calls Main first in its TestMain.
+// It accepts gh's flags, prints its output and fails like gh does, as observed with gh 2.23.0
+// and read in its source (pkg/cmd/pr/create, pkg/cmd/pr/view): `--json` with upper-case states
+// and null for missing values, only the address as output of `create`, the message for an
+// existing pull request, the code 4 without a login, and the message without a network. A test
+// that uses it calls Main first in its TestMain.
 package hubtest
 
 import (
@@ -20,10 +21,10 @@ import (
 	"chorus/internal/programtest"
 )
 
-// variable tells the test's own program that it was started as gh; its value is the hub's folder.
+// variable tells the test's own program that it was started as gh. Its value is the hub's folder.
 const variable = "CHORUS_HUBTEST"
 
-// Main is gh, if this process was started as it, and returns otherwise.
+// Main acts as gh if this process was started as gh, and returns otherwise.
 func Main() {
 	if dir := os.Getenv(variable); dir != "" {
 		os.Exit(gh(dir, os.Args[1:]))
@@ -50,7 +51,7 @@ type Hub struct {
 	dir     string
 }
 
-// New is a hub with one repository: owner/name, at github.com.
+// New returns a hub with one repository: owner/name, at github.com.
 func New(tb testing.TB, repo string) *Hub {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -78,16 +79,16 @@ const (
 	Offline   = "offline"
 )
 
-// Fail lets every further call fail in a way, or work again.
+// Fail makes all further calls fail in a way, or work again.
 func (h *Hub) Fail(how string) { h.tb.Helper(); h.write("mode", how) }
 
-// Calls are the arguments of all calls so far, a line each.
+// Calls returns the arguments of all calls so far, one line each.
 func (h *Hub) Calls() string {
 	data, _ := os.ReadFile(filepath.Join(h.dir, "calls"))
 	return string(data)
 }
 
-// Pulls are the pull requests in the order in which they were made.
+// Pulls returns the pull requests in order of creation.
 func (h *Hub) Pulls() []Pull {
 	h.tb.Helper()
 	all, err := load(h.dir)
@@ -141,7 +142,7 @@ func save(dir string, all []Pull) error {
 	return os.WriteFile(filepath.Join(dir, "pulls"), data, 0o600)
 }
 
-// failed is how a call ends that does not work.
+// failed is the error of a failed call.
 type failed struct {
 	code  int
 	words string
@@ -151,7 +152,7 @@ func (f failed) Error() string { return f.words }
 
 func fail(format string, args ...any) error { return failed{1, fmt.Sprintf(format, args...)} }
 
-// gh is the process that stands in for gh.
+// gh acts as gh.
 func gh(dir string, args []string) int {
 	err := answer(dir, args)
 	if err == nil {
@@ -212,7 +213,7 @@ func same(flags map[string]string) func(Pull) bool {
 
 func list(all []Pull, flags map[string]string) error {
 	out := []map[string]any{}
-	for _, p := range slices.Backward(all) { // the newest first
+	for _, p := range slices.Backward(all) { // newest first
 		if same(flags)(p) {
 			shown, err := fields(p, flags["--json"])
 			if err != nil {
@@ -239,7 +240,7 @@ func view(all []Pull, words []string, flags map[string]string) error {
 	return json.NewEncoder(os.Stdout).Encode(shown)
 }
 
-// fields are those that --json names.
+// fields returns the fields named by --json.
 func fields(p Pull, names string) (map[string]any, error) {
 	data, err := json.Marshal(p)
 	if err != nil {

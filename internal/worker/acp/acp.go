@@ -1,6 +1,8 @@
-// Package acp works with any agent that speaks the Agent Client Protocol over its standard streams: JSON-RPC in lines.
+// Package acp works with any agent that speaks the Agent Client Protocol
+// (lines of JSON-RPC) over its standard streams.
 //
-// It promises what package worker asks of a worker, and that nothing which the agent asks permission for is done without an answer of the host.
+// It guarantees what package worker requires. Nothing for which the agent asks
+// permission is done without an answer from the host.
 package acp
 
 import (
@@ -36,7 +38,7 @@ func (a *ACP) Work(ctx context.Context, job worker.Job, host worker.Host) (worke
 	return worker.Outcome{Summary: strings.TrimSpace(r.last.String())}, err
 }
 
-// The requests that are made, by their ids: each is made once.
+// The ids of the requests. Each request is made once.
 const (
 	initialize = iota + 1
 	newSession
@@ -44,7 +46,7 @@ const (
 	prompt
 )
 
-// Reader is the client's side of the protocol.
+// Reader is the client side of the protocol.
 type Reader struct {
 	host     worker.Host
 	job      worker.Job
@@ -54,10 +56,10 @@ type Reader struct {
 	ended    map[string]bool
 	calls    map[string]toolCall
 	last     strings.Builder // what it has said since its last call
-	prompted bool            // the prompt was given: what comes before is of earlier
+	prompted bool            // the prompt was given; anything earlier belongs to an earlier session
 }
 
-// NewReader makes a reader for a host.
+// NewReader returns a reader for a host.
 func NewReader(host worker.Host, job worker.Job) *Reader {
 	return &Reader{host: host, job: job, send: func(any) error { return nil }, begun: map[string]bool{}, ended: map[string]bool{}, calls: map[string]toolCall{}}
 }
@@ -104,7 +106,7 @@ func (r *Reader) begin() error {
 		"clientCapabilities": object{"fs": object{"readTextFile": false, "writeTextFile": false}, "terminal": false}})
 }
 
-// Line reads one line; over says that the work is done. What is no message is left out.
+// Line reads one line. over says that the work is done. Lines that are not messages are ignored.
 func (r *Reader) Line(line []byte) (over bool, err error) {
 	var m message
 	if json.Unmarshal(line, &m) != nil {
@@ -145,7 +147,7 @@ func (r *Reader) answered(id int, result json.RawMessage) (over bool, err error)
 			Write  int `json:"cachedWriteTokens"`
 		} `json:"usage"`
 	}
-	_ = json.Unmarshal(result, &answer) // null is an answer, too
+	_ = json.Unmarshal(result, &answer) // null is an answer too
 	where := object{"cwd": r.job.Dir, "mcpServers": []any{}}
 	switch id {
 	case initialize:
@@ -182,7 +184,7 @@ func (r *Reader) prompt() error {
 	return r.request(prompt, "session/prompt", object{"sessionId": r.session, "prompt": []any{object{"type": "text", "text": r.job.Prompt}}})
 }
 
-// stopped is the error of a turn that did not end by itself.
+// stopped returns the error for a turn that did not end by itself.
 func stopped(reason string) error {
 	switch reason {
 	case "end_turn", "":
@@ -253,7 +255,7 @@ func (r *Reader) update(params json.RawMessage) error {
 	return nil
 }
 
-// call follows a call: a later message says only what has changed.
+// call processes an update of a call: later messages contain only what has changed.
 func (r *Reader) call(now toolCall) error {
 	c := r.calls[now.ID]
 	c.ID, c.Title, c.Kind, c.Status = now.ID, cmp.Or(now.Title, c.Title), cmp.Or(now.Kind, c.Kind), cmp.Or(now.Status, c.Status)
@@ -306,11 +308,11 @@ func (c toolCall) result() worker.Result {
 	return res
 }
 
-// made is the call as it is judged: which tool of ours does the same.
+// made returns the call in the form in which it is judged, with our equivalent tool.
 func (r *Reader) made(c toolCall) worker.Call {
 	out := worker.Call{ID: c.ID, Name: cmp.Or(c.Kind, "tool"), Args: c.Input}
 	if len(out.Args) == 0 {
-		out.Args, _ = json.Marshal(object{"title": c.Title}) // a text
+		out.Args, _ = json.Marshal(object{"title": c.Title}) // a text always encodes
 	}
 	var in struct {
 		Command json.RawMessage `json:"command"`
@@ -318,7 +320,7 @@ func (r *Reader) made(c toolCall) worker.Call {
 		File    string          `json:"file_path"`
 		URL     string          `json:"url"`
 	}
-	_ = json.Unmarshal(c.Input, &in) // what cannot be read is judged as it is
+	_ = json.Unmarshal(c.Input, &in) // unreadable input is judged as it is
 	path := cmp.Or(in.Path, in.File)
 	if path == "" && len(c.Locations) > 0 {
 		path = c.Locations[0].Path
@@ -347,7 +349,7 @@ func (r *Reader) made(c toolCall) worker.Call {
 	return out
 }
 
-// words is a command that was given as a text; one given as a list is left to be judged as it is.
+// words returns a command that was given as a text. One given as a list is judged as it is.
 func words(data json.RawMessage) (text string) {
 	_ = json.Unmarshal(data, &text)
 	return text
@@ -372,7 +374,7 @@ func (r *Reader) permission(m message) error {
 		}
 		want := []string{"reject_once", "reject_always"}
 		if decision.Allow {
-			want = []string{"allow_once"} // never for always: the rules are asked each time
+			want = []string{"allow_once"} // never allow_always: the rules are checked each time
 		}
 		for _, kind := range want {
 			for _, o := range p.Options {

@@ -1,7 +1,8 @@
-// Package claude works with the claude command line in its mode for programs: messages in and out are lines of JSON, and what it wants to do
-// is asked for over the same lines.
+// Package claude works with the claude command line in its mode for programs: messages in both
+// directions are lines of JSON, and permissions are requested over the same lines.
 //
-// It promises what package worker asks of a worker, and that nothing which claude asks permission for is done without an answer of the host.
+// It guarantees what package worker requires. Nothing for which claude asks
+// permission is done without an answer from the host.
 package claude
 
 import (
@@ -23,14 +24,14 @@ import (
 // Claude is a worker.
 type Claude struct {
 	worker.Program
-	Command []string // "": claude
-	Args    []string // besides ours
+	Command []string // "" for claude
+	Args    []string // in addition to ours
 	Model   string
 }
 
 var _ worker.Worker = (*Claude)(nil)
 
-// Argv is how it is started.
+// Argv returns the command to start it.
 func (c *Claude) Argv(job worker.Job) []string {
 	argv := append([]string(nil), c.Command...)
 	if len(argv) == 0 {
@@ -57,21 +58,21 @@ func (c *Claude) Work(ctx context.Context, job worker.Job, host worker.Host) (wo
 	return r.Outcome, err
 }
 
-// Reader reads what claude prints and answers what it asks.
+// Reader reads what claude prints and answers its requests.
 type Reader struct {
 	Outcome worker.Outcome
 	host    worker.Host
 	dir     string
 	send    func(any) error
-	message string // the id of the message that is being put together
-	texts   bool   // the last thing was text
+	message string // the id of the unfinished message
+	texts   bool   // whether the last thing was text
 	used    chat.Usage
 	begun   map[string]bool
-	reset   time.Time // when the limit that was told of ends
+	reset   time.Time // when the reported limit ends
 	limited bool
 }
 
-// NewReader makes a reader for a host.
+// NewReader returns a reader for a host.
 func NewReader(host worker.Host, dir string) *Reader {
 	return &Reader{host: host, dir: dir, begun: map[string]bool{}, send: func(any) error { return nil }}
 }
@@ -123,7 +124,7 @@ type block struct {
 	IsError bool            `json:"is_error"`
 }
 
-// Line reads one line; over says that the work is done. What is no event is left out.
+// Line reads one line. over says that the work is done. Lines that are not events are ignored.
 func (r *Reader) Line(line []byte) (over bool, err error) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
@@ -135,7 +136,7 @@ func (r *Reader) Line(line []byte) (over bool, err error) {
 			return false, r.host.Session(e.SessionID)
 		}
 	case "assistant":
-		if e.Parent == nil { // those of its helpers are its own affair
+		if e.Parent == nil { // those of its helpers are internal
 			return false, r.assistant(e)
 		}
 	case "user":
@@ -188,7 +189,7 @@ func (r *Reader) assistant(e event) error {
 	return nil
 }
 
-// add tells of tokens; Claude says of a message that is not whole yet how many there were so far.
+// add reports tokens. For an unfinished message, Claude reports how many there were so far.
 func (r *Reader) add(u usage) error {
 	now := chat.Usage{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 	if now.Total() == 0 {
@@ -211,7 +212,7 @@ func (r *Reader) results(e event) error {
 	return nil
 }
 
-// asked answers what claude asks.
+// asked answers claude's requests.
 func (r *Reader) asked(e event) error {
 	answer := map[string]any{"subtype": "error", "request_id": e.RequestID, "error": "this is not known here"}
 	if e.Request.Subtype == "can_use_tool" {
@@ -252,10 +253,10 @@ func (r *Reader) result(e event) (over bool, err error) {
 	return false, r.failure(cmp.Or(e.Result, strings.Join(e.Errors, "; "), e.Subtype), e.Subtype)
 }
 
-// limitEnds is how an older claude says when the limit of its plan ends.
+// limitEnds matches how older versions of claude report when the limit of its plan ends.
 var limitEnds = pattern.Lazy(`limit reached\|(\d{9,11})`)
 
-// failure sorts what claude says of its failure.
+// failure classifies the failure that claude reports.
 func (r *Reader) failure(text, subtype string) error {
 	if strings.Contains(text, "No conversation found") {
 		return worker.ErrNoSession
@@ -275,14 +276,14 @@ func (r *Reader) failure(text, subtype string) error {
 	if out.Kind == work.ErrorRateLimit {
 		out.Reset = r.reset
 		if m := limitEnds().FindStringSubmatch(text); m != nil {
-			at, _ := strconv.ParseInt(m[1], 10, 64) // digits
+			at, _ := strconv.ParseInt(m[1], 10, 64) // digits only
 			out.Reset = time.Unix(at, 0)
 		}
 	}
 	return out
 }
 
-// call says which tool of ours does the same.
+// call adds our equivalent tool to a call.
 func (r *Reader) call(id, name string, input json.RawMessage) worker.Call {
 	c := worker.Call{ID: id, Name: name, Args: input}
 	var in struct {
@@ -293,7 +294,7 @@ func (r *Reader) call(id, name string, input json.RawMessage) worker.Call {
 		URL     string `json:"url"`
 		Query   string `json:"query"`
 	}
-	_ = json.Unmarshal(input, &in) // what cannot be read is judged as it is
+	_ = json.Unmarshal(input, &in) // unreadable input is judged as it is
 	switch name {
 	case "Bash":
 		c.Like = worker.NewLike("bash", map[string]any{"command": in.Command})
@@ -311,7 +312,7 @@ func (r *Reader) call(id, name string, input json.RawMessage) worker.Call {
 	return c
 }
 
-// path is a file as our tools name it.
+// path returns a file name in the form of our tools.
 func (r *Reader) path(name string) string {
 	if rel, err := filepath.Rel(r.dir, name); err == nil && filepath.IsAbs(name) && filepath.IsLocal(rel) {
 		return rel
@@ -319,7 +320,7 @@ func (r *Reader) path(name string) string {
 	return name
 }
 
-// blocks reads a message's content: a list, or text alone.
+// blocks reads a message's content: a list, or a single text.
 func blocks(data json.RawMessage) []block {
 	var list []block
 	if json.Unmarshal(data, &list) == nil {
@@ -332,7 +333,7 @@ func blocks(data json.RawMessage) []block {
 	return nil
 }
 
-// text is what of a content can be read.
+// text returns the readable part of a content.
 func text(data json.RawMessage) string {
 	var parts []string
 	for _, b := range blocks(data) {

@@ -1,6 +1,7 @@
 // Package codex works with the codex command line: codex exec, whose events are lines of JSON.
 //
-// It promises what package worker asks of a worker. Codex asks nobody before it acts; what it may do is what its sandbox and ours let it.
+// It guarantees what package worker requires. Codex does not ask before it
+// acts; its sandbox and ours limit what it can do.
 package codex
 
 import (
@@ -17,14 +18,14 @@ import (
 // Codex is a worker.
 type Codex struct {
 	worker.Program
-	Command []string // "": codex
-	Args    []string // besides ours
+	Command []string // "" for codex
+	Args    []string // in addition to ours
 	Model   string
 }
 
 var _ worker.Worker = (*Codex)(nil)
 
-// Argv is how it is started.
+// Argv returns the command to start it.
 func (c *Codex) Argv(job worker.Job) []string {
 	argv := append([]string(nil), c.Command...)
 	if len(argv) == 0 {
@@ -58,12 +59,12 @@ func (c *Codex) Work(ctx context.Context, job worker.Job, host worker.Host) (wor
 type Reader struct {
 	host  worker.Host
 	begun map[string]bool
-	last  string // what it said
-	texts bool   // the last thing was text
-	fault string // an error that it told of, which may be the last
+	last  string // its last text
+	texts bool   // whether the last thing was text
+	fault string // a reported error, which may be the last
 }
 
-// NewReader makes a reader for a host.
+// NewReader returns a reader for a host.
 func NewReader(host worker.Host) *Reader { return &Reader{host: host, begun: map[string]bool{}} }
 
 type event struct {
@@ -101,7 +102,7 @@ type item struct {
 	} `json:"changes"`
 }
 
-// Line reads one line; over says that the work is done. What is no event is left out.
+// Line reads one line. over says that the work is done. Lines that are not events are ignored.
 func (r *Reader) Line(line []byte) (over bool, err error) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
@@ -181,7 +182,7 @@ func (i item) call() (worker.Call, bool) {
 		return c, false
 	}
 	if len(c.Args) == 0 {
-		c.Args, _ = json.Marshal(args) // strings and what was read from JSON
+		c.Args, _ = json.Marshal(args) // strings and decoded JSON always encode
 	}
 	return c, i.ID != ""
 }
@@ -209,12 +210,12 @@ func (i item) result() worker.Result {
 	return res
 }
 
-// failure sorts what codex says of its failure.
+// failure classifies the failure that codex reports.
 func failure(text string) error {
 	kind := work.KindOfOutput(text)
 	lower := strings.ToLower(text)
 	if strings.Contains(lower, "usage limit") {
-		kind = work.ErrorRateLimit // of its plan: it passes
+		kind = work.ErrorRateLimit // of its plan, so it passes
 	}
 	if strings.Contains(lower, "no rollout found") || strings.Contains(lower, "session not found") {
 		return worker.ErrNoSession

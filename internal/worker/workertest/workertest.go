@@ -1,4 +1,5 @@
-// Package workertest is the suite that every worker passes, with stand-in programs: shell scripts that print what the real ones print.
+// Package workertest is the test suite for all workers. It uses stand-in
+// programs: shell scripts that print what the real ones print.
 package workertest
 
 import (
@@ -18,19 +19,20 @@ import (
 	"chorus/internal/worker"
 )
 
-// Protocol is what a worker's stand-ins print, as shell. Each is behind what Greeting prints.
+// Protocol is the shell code with which a worker's stand-ins print their output, after Greeting.
 type Protocol struct {
-	// New makes the worker for a stand-in.
+	// New returns the worker for a stand-in.
 	New func(program worker.Program, command string) worker.Worker
-	// Greeting reads what the program is told first and prints what it begins with; the session is s-1.
+	// Greeting reads the first input and prints the beginning; the session is s-1.
 	Greeting string
-	// Said prints that it says "hello", Result that it is done, Failed that it failed, Limited that a limit ends at 4102444800 or at a time that is not known.
+	// Said prints that it says "hello", Result that it is done, Failed that it failed,
+	// Limited that a limit ends at 4102444800 or at an unknown time.
 	Said, Result, Failed, Limited string
-	// Reset says that Limited names its end.
+	// Reset says that Limited reports the end of the limit.
 	Reset bool
 }
 
-// Host keeps what a worker told it.
+// Host records what a worker reports.
 type Host struct {
 	Sessions []string
 	Text     strings.Builder
@@ -49,7 +51,7 @@ func (h *Host) Ended(r worker.Result) error { h.Results = append(h.Results, r); 
 func (h *Host) Used(u chat.Usage) error     { h.Usage = h.Usage.Plus(u); return nil }
 func (h *Host) Alive()                      { h.Lines++ }
 
-// Permit decides as the test says; without that it allows.
+// Permit calls Decide if it is set, and otherwise allows the call.
 func (h *Host) Permit(c worker.Call) (worker.Decision, error) {
 	if h.Decide == nil {
 		return worker.Decision{Allow: true}, nil
@@ -68,7 +70,7 @@ func Run(t *testing.T, p Protocol, host Keeper) {
 		t.Helper()
 		dir := t.TempDir()
 		path := filepath.Join(dir, "program")
-		syscall.ForkLock.RLock() // a program that another test starts meanwhile would hold the file open, and it could not be run
+		syscall.ForkLock.RLock() // otherwise a program that another test starts meanwhile could inherit the open file, which then could not be run
 		err := os.WriteFile(path, []byte("#!/bin/sh\n"+p.Greeting+"\n"+script+"\n"), 0o700)
 		syscall.ForkLock.RUnlock()
 		if err != nil {
@@ -162,7 +164,7 @@ while :; do sleep 1; done`)
 	})
 }
 
-// alive reports whether a process runs; one that nobody has waited for yet does not.
+// alive reports whether a process is running. Zombies are not.
 func alive(pid int) bool {
 	if syscall.Kill(pid, 0) != nil {
 		return false
