@@ -1,7 +1,7 @@
 # Runs one command inside: reports that it has started, waits for "go", runs the command,
-# ends what outlived it, reports how it ended. A caller that gives up before "go" closes
+# ends what outlived it, and reports how it ended. A caller that gives up before "go" closes
 # our input, so nothing is run for a caller that has gone.
-# Needs sweep.sh before it. The reports go to every stream that is read.
+# sweep.sh must come before it. The reports go to every stream that is read.
 chorus_token=$1 chorus_merge=$2 chorus_stdin=$3 chorus_kind=$4
 chorus_exec=$5 chorus_call=$6 chorus_sum=$7 chorus_names=$8
 shift 8
@@ -30,7 +30,7 @@ chorus_find() {
 chorus_run() (
 	exec 2>&3 3>&-
 	export TERM=dumb PAGER=cat GIT_PAGER=cat GIT_TERMINAL_PROMPT=0 PYTHONUNBUFFERED=1 PWD
-	# The values travel under other names, so that none of them can steer the docker
+	# The values are passed under other names, so that none of them can affect the docker
 	# program outside. The names were checked: letters, digits, underscores.
 	for chorus_name in $chorus_names; do
 		eval "export $chorus_name=\"\$CHORUS_V_$chorus_name\"; unset CHORUS_V_$chorus_name"
@@ -54,12 +54,12 @@ chorus_born ${chorus_text##*) }
 chorus_say start $$ "${chorus_since:-0}"
 read -r chorus_go && [ "$chorus_go" = go ] || exit 125
 
-# A signal to the whole group is for the command; children get the usual handling back.
+# A signal to the whole group is for the command; children get the default handling back.
 trap : HUP INT QUIT PIPE TERM USR1 USR2
 if [ "$chorus_stdin" = 1 ]; then chorus_run "$@"; else chorus_run "$@" </dev/null; fi
 chorus_code=$?
 
-# What ends by itself within a moment (a tee behind a pipe) may.
+# Give processes that end by themselves a moment (a tee behind a pipe).
 chorus_took= chorus_seen= chorus_left=0 chorus_stuck=0 chorus_try=0
 chorus_scan "CHORUS_EXEC=$chorus_exec" $$ "${chorus_since:-0}"
 while [ -n "$chorus_new" ] && [ $chorus_try -lt 5 ]; do

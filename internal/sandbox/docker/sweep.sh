@@ -1,9 +1,9 @@
-# Finds and kills a tree of processes with nothing but a shell and /proc: containers
+# Finds and kills a process tree with only a shell and /proc: containers
 # often have no pgrep, no setsid and no grep that reads NUL. Every name begins with
 # chorus_, because the environment of the container is not ours.
 
 # chorus_read FILE: its text in chorus_text. Shells drop NUL, so the entries of an
-# environment run together; what is looked for in it has a fixed length.
+# environment run together; the text that is searched for has a fixed length.
 chorus_read() {
 	chorus_text=
 	while IFS= read -r chorus_line || [ -n "$chorus_line" ]; do
@@ -11,8 +11,8 @@ chorus_read() {
 	done <"$1"
 }
 
-# chorus_scan MARK LEADER SINCE: in chorus_new whoever was born at SINCE or later and
-# carries MARK, is of LEADER's group or session, or is a child of somebody found. Never this shell.
+# chorus_scan MARK LEADER SINCE: sets chorus_new to the processes that started at SINCE or later and
+# carry MARK, are in LEADER's group or session, or are children of one that was found. Never this shell.
 chorus_scan() {
 	chorus_mark=$1 chorus_leader=$2 chorus_since=$3 chorus_new=
 	for chorus_p in /proc/[0-9]*; do
@@ -20,7 +20,7 @@ chorus_scan() {
 		[ "$chorus_p" = $$ ] && continue
 		case " $chorus_took " in *" $chorus_p "*) continue ;; esac
 		chorus_read "/proc/$chorus_p/stat"
-		# Behind the name, which may hold anything: state parent group session … born.
+		# After the name, which may contain anything: state parent group session … born.
 		set -- ${chorus_text##*) }
 		[ $# -ge 20 ] || continue
 		case $1 in [ZX]) continue ;; esac
@@ -43,9 +43,9 @@ chorus_scan() {
 	done
 }
 
-# chorus_sweep MARK LEADER SINCE: stops them all first, so that none can fork away or
-# go on with its script when its child dies, and kills them then. chorus_left is how
-# many were killed, chorus_stuck how many would not be.
+# chorus_sweep MARK LEADER SINCE: first stops them all, so that none can fork away or
+# continue its script when its child dies, and then kills them. chorus_left is how
+# many were killed, chorus_stuck how many could not be.
 chorus_sweep() {
 	chorus_took= chorus_seen= chorus_left=0 chorus_stuck=0 chorus_round=0
 	while [ $chorus_round -lt 64 ]; do
