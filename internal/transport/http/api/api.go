@@ -87,7 +87,7 @@ func (a *API) Drain(ctx context.Context) error { return a.hub.Drain(ctx) }
 func allow(ctx context.Context, scope string) error {
 	caller, ok := operation.CallerOf(ctx)
 	if !ok {
-		return problem(operation.Errorf(operation.Unsigned, "nobody is signed in; send a token as Authorization: Bearer …, `chorus token create` makes one"))
+		return problem(operation.Errorf(operation.Unsigned, "a token is required: send it as Authorization: Bearer …; `chorus token create` makes one"))
 	}
 	if !caller.May(operation.Scope(scope)) {
 		return problem(operation.Errorf(operation.Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", scope, scope))
@@ -108,23 +108,23 @@ var statuses = map[operation.Kind]struct {
 	status int
 	doc    string
 }{
-	operation.Invalid:     {http.StatusBadRequest, "something in the request is wrong; errors says what and where"},
-	operation.Unsigned:    {http.StatusUnauthorized, "there is no token, or it is not good any more"},
-	operation.Forbidden:   {http.StatusForbidden, "the token does not open this, or its holder may not do it"},
-	operation.NotFound:    {http.StatusNotFound, "there is no such thing, or it is somebody else's"},
-	operation.Conflict:    {http.StatusConflict, "it stands differently already; about says how"},
-	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "more than is taken"},
-	operation.Busy:        {http.StatusTooManyRequests, "too much waits already; try again later"},
-	operation.Unavailable: {http.StatusServiceUnavailable, "it cannot be done now; try again in a moment"},
-	operation.NoSpace:     {http.StatusInsufficientStorage, "the server's disk is full; nothing was kept, send it again when there is space"},
-	operation.Failed:      {http.StatusInternalServerError, "something broke here; the log has it under requestId"},
+	operation.Invalid:     {http.StatusBadRequest, "the request is not valid; errors says what is wrong and where"},
+	operation.Unsigned:    {http.StatusUnauthorized, "the token is missing or not valid"},
+	operation.Forbidden:   {http.StatusForbidden, "the token lacks the scope, or its holder lacks the right"},
+	operation.NotFound:    {http.StatusNotFound, "it does not exist, or it belongs to somebody else"},
+	operation.Conflict:    {http.StatusConflict, "the current state does not allow it; about says why"},
+	operation.TooLarge:    {http.StatusRequestEntityTooLarge, "the request is too large"},
+	operation.Busy:        {http.StatusTooManyRequests, "too much is waiting already; try again later"},
+	operation.Unavailable: {http.StatusServiceUnavailable, "not possible now; try again in a moment"},
+	operation.NoSpace:     {http.StatusInsufficientStorage, "the server's disk is full; nothing was stored; try again when there is space"},
+	operation.Failed:      {http.StatusInternalServerError, "an internal error; the log has the details under requestId"},
 }
 
 // problemKinds documents the types of problems.
 func problemKinds() [][2]string {
 	kinds := [][2]string{
-		{"method_not_allowed", "the path takes other methods; Allow names them"},
-		{"unsupported", "the body's Content-Type is not taken"},
+		{"method_not_allowed", "the path does not take this method; Allow lists those it takes"},
+		{"unsupported", "the Content-Type of the body is not supported"},
 		{"key_reused", "the Idempotency-Key was used for another body"},
 	}
 	for _, kind := range operation.Kinds() {

@@ -92,7 +92,7 @@ func TestOrders(t *testing.T) {
 		{"GET", "/docs.css", ``, 200, "", `body`},
 		{"GET", "/healthz", ``, 200, "", `{"status":"ok"}`},
 		{"GET", "/readyz", ``, 200, "", `{"status":"ok"}`},
-		{"GET", "/api/sessions?cursor=mine", ``, 400, "", `it is none of ours`},
+		{"GET", "/api/sessions?cursor=mine", ``, 400, "", `it is not a valid cursor`},
 		{"GET", "/api/nothing", ``, 404, "", `there is no /api/nothing`},
 	} {
 		t.Run(c.method+c.target, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestCommandsByName(t *testing.T) {
 		{admin, "list_tasks", `{"project_id":"site","limit":3}`, 200, "task.list", "tool names and tool arguments"},
 		{admin, "get_status", "", 200, "work.status", "no body where there are no arguments"},
 		{admin, "agent_list", "{}", 200, "agent.list", "a former name"},
-		{admin, "nope", "{}", 404, "Unknown command: nope", "case 1"},
+		{admin, "nope", "{}", 404, "unknown command", "case 1"},
 		{admin, "get_task", "{}", 400, "task_id: it is required", "the error names the argument"},
 		{admin, "get_task", `{"id":"x"}`, 400, "task_id: it is required", "the names are the tool's"},
 		{admin, "get_task", `{"task_id":"x","colour":1}`, 400, "there is no argument colour", ""},

@@ -13,7 +13,7 @@ import (
 // command is a call of an operation by the name of its tool.
 type command struct {
 	Name string `path:"name" doc:"the name of the operation's tool, such as create_task"`
-	Key  string `header:"Idempotency-Key" doc:"sent again, what makes something makes it once"`
+	Key  string `header:"Idempotency-Key" doc:"a retry with the same key creates nothing twice"`
 	Body *map[string]json.RawMessage
 }
 
@@ -29,13 +29,13 @@ func (a *API) commands(set *operation.Set) rest.Operation {
 		}
 	}
 	return rest.Op(rest.Route{Method: "POST", Path: "/api/commands/{name}", ID: "callCommand", Tag: "commands", Scope: string(operation.Read), Errors: []int{404, 409}, MaxBody: 8 << 20,
-		Summary: "Carry out an operation by the name of its tool",
-		Doc: "The body is an object with the arguments of the tool, and may be left out where none is needed. Rights, errors and the answer are those of the operation's own route; " +
-			"a caller without its scope is refused. `chorus call` lists the names with their arguments. There are: " + strings.Join(names, ", ") + "."},
+		Summary: "Call an operation by the name of its tool",
+		Doc: "The body is an object with the arguments of the tool; leave it out if there are none. Rights, errors and the answer are those of the operation's own route; " +
+			"a caller without its scope is refused. `chorus call` lists the names with their arguments. The names are: " + strings.Join(names, ", ") + "."},
 		func(ctx context.Context, in command) (commandAnswer, error) {
 			d, ok := set.Tool(in.Name)
 			if !ok {
-				return commandAnswer{}, operation.Errorf(operation.NotFound, "Unknown command: %.80s; the document of this route lists them", in.Name)
+				return commandAnswer{}, operation.Errorf(operation.NotFound, "unknown command %.80q; the description of this route lists them all", in.Name)
 			}
 			given := []byte("{}")
 			if in.Body != nil {

@@ -14,13 +14,13 @@ const openAITag = "openai-compatible"
 // kernel, with errors in that protocol's form.
 func openAIRoutes() map[string]map[string]*rest.Described {
 	completion := describeOpenAI("createChatCompletion", "Ask an agent, in OpenAI's protocol",
-		"One run of the agent. A status says whether to try again, and X-Should-Retry: false that it must not be; "+
-			"with stream: true the answer is server-sent events that end with [DONE].")
+		"Runs the agent once. The status says whether to retry; X-Should-Retry: false means never. "+
+			"With stream: true, the answer is a stream of server-sent events that ends with [DONE].")
 	most := 200
 	completion.Parameters = []rest.Parameter{
-		{Name: "Idempotency-Key", In: "header", Description: "sent again, the request goes on with the same run and has the same answer; the run outlives the connection",
+		{Name: "Idempotency-Key", In: "header", Description: "a retry with the same key continues the same run and returns the same answer; the run outlives the connection",
 			Schema: &jsonschema.Schema{Type: "string", MaxLength: &most}},
-		{Name: "X-Chorus-Session", In: "header", Description: "the session to go on with; then only the last message counts", Schema: &jsonschema.Schema{Type: "string"}},
+		{Name: "X-Chorus-Session", In: "header", Description: "the session to continue; only the last message is then used", Schema: &jsonschema.Schema{Type: "string"}},
 	}
 	completion.RequestBody = &rest.RequestBody{Required: true, Content: map[string]rest.Media{"application/json": {Schema: openAIRef("CompletionRequest")}}}
 	completion.Responses["200"] = &rest.Answer{Description: "OK", Content: map[string]rest.Media{
@@ -30,9 +30,9 @@ func openAIRoutes() map[string]map[string]*rest.Described {
 		"Idempotency-Replayed": {Description: "true: this is the answer of an earlier request with the same key", Schema: &jsonschema.Schema{Type: "string"}},
 	}}
 	for status, why := range map[string]string{
-		"400": "the request is wrong, too long for the model, or refused by it", "404": "there is no such agent or session", "413": "the request is too long",
-		"422": "the Idempotency-Key was used for another request", "500": "the run failed", "502": "the provider could not be reached, or does not take our key",
-		"504": "the run waited in vain",
+		"400": "the request is not valid, is too long for the model, or was refused by it", "404": "there is no such agent or session", "413": "the request is too long",
+		"422": "the Idempotency-Key was used for another request", "500": "the run failed", "502": "the provider could not be reached or refused the key",
+		"504": "the run timed out while waiting",
 	} {
 		completion.Responses[status] = openAIProblem(why)
 	}
@@ -49,8 +49,8 @@ func openAIRoutes() map[string]map[string]*rest.Described {
 
 func describeOpenAI(id, summary, doc string) *rest.Described {
 	return &rest.Described{OperationID: id, Summary: summary, Description: doc, Tags: []string{openAITag}, Scope: string(operation.Chat), Responses: map[string]*rest.Answer{
-		"401": openAIProblem("there is no token, or it is not good any more"), "403": openAIProblem("the token does not open this"),
-		"429": openAIProblem("too much waits already, the provider is asked too often, or a budget is used up"), "503": openAIProblem("it cannot be done now"),
+		"401": openAIProblem("the token is missing or not valid"), "403": openAIProblem("the token lacks the scope"),
+		"429": openAIProblem("too much is waiting already, the provider's rate limit is reached, or a budget is used up"), "503": openAIProblem("not possible now"),
 	}}
 }
 
@@ -73,7 +73,7 @@ func openAISchemas() map[string]*jsonschema.Schema {
 	list := func(of *jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{Type: "array", Items: of} }
 	maybe := &jsonschema.Schema{Types: []string{"string", "null"}}
 	return map[string]*jsonschema.Schema{
-		"OpenAICompletionRequest": object("What an agent is asked. Parameters that only tune a model have no effect; tools, stop, n above 1 and formats are refused.",
+		"OpenAICompletionRequest": object("A request to an agent. Parameters that only tune a model have no effect; tools, stop, n above 1 and formats are refused.",
 			[]string{"model", "messages"}, map[string]*jsonschema.Schema{
 				"model":    {Type: "string", Description: "agent/NAME"},
 				"messages": list(openAIRef("Message")), "stream": {Type: "boolean"},
@@ -92,7 +92,7 @@ func openAISchemas() map[string]*jsonschema.Schema {
 		}),
 		"OpenAIModel":     object("An agent.", []string{"id", "object", "created", "owned_by"}, map[string]*jsonschema.Schema{"id": text, "object": text, "created": number, "owned_by": text}),
 		"OpenAIModelList": object("All agents.", []string{"object", "data"}, map[string]*jsonschema.Schema{"object": text, "data": list(openAIRef("Model"))}),
-		"OpenAIError": object("Why a request was not served.", []string{"error"}, map[string]*jsonschema.Schema{
+		"OpenAIError": object("Why a request failed.", []string{"error"}, map[string]*jsonschema.Schema{
 			"error": object("", []string{"message", "type"}, map[string]*jsonschema.Schema{"message": text, "type": text, "param": maybe, "code": maybe}),
 		}),
 	}

@@ -75,7 +75,7 @@ func values(d *operation.Definition) (list []rest.Value) {
 		}
 		v := rest.Value{Index: f.Index, Name: name, Required: f.Required, File: f.File}
 		if f.Resume {
-			v.Header, v.Doc = "Last-Event-ID", "the last id that was seen; it counts more than "+name
+			v.Header, v.Doc = "Last-Event-ID", "the last id received; it overrides "+name
 		}
 		list = append(list, v)
 	}

@@ -22,9 +22,9 @@ var docsStyle []byte
 func (a *API) serverOps() []rest.Operation {
 	const tag = "server"
 	return []rest.Operation{
-		rest.Op(rest.Route{Method: "GET", Path: "/healthz", ID: "healthz", Tag: tag, Summary: "See whether the process is alive"},
+		rest.Op(rest.Route{Method: "GET", Path: "/healthz", ID: "healthz", Tag: tag, Summary: "Check that the process is alive"},
 			func(context.Context, struct{}) (Status, error) { return Status{"ok"}, nil }),
-		rest.Op(rest.Route{Method: "GET", Path: "/readyz", ID: "readyz", Tag: tag, Summary: "See whether messages can be taken", Errors: []int{503, 507}},
+		rest.Op(rest.Route{Method: "GET", Path: "/readyz", ID: "readyz", Tag: tag, Summary: "Check that messages can be accepted", Errors: []int{503, 507}},
 			func(ctx context.Context, _ struct{}) (Status, error) {
 				if a.ready != nil {
 					if err := a.ready(ctx); err != nil {
@@ -32,12 +32,12 @@ func (a *API) serverOps() []rest.Operation {
 						if operation.KindOf(err) == operation.NoSpace {
 							kind = operation.NoSpace
 						}
-						return Status{}, operation.Errorf(kind, "no messages can be taken: %w", err)
+						return Status{}, operation.Errorf(kind, "no messages can be accepted: %w", err)
 					}
 				}
 				return Status{"ok"}, nil
 			}),
-		rest.Raw(rest.Route{Method: "GET", Path: "/openapi.json", ID: "openapi", Tag: tag, Scope: string(operation.Read), Summary: "Fetch this document for machines"},
+		rest.Raw(rest.Route{Method: "GET", Path: "/openapi.json", ID: "openapi", Tag: tag, Scope: string(operation.Read), Summary: "Get this document as JSON"},
 			"application/json", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
 				return send(w, r, "application/json", a.DocumentJSON)
 			}),
@@ -45,7 +45,7 @@ func (a *API) serverOps() []rest.Operation {
 			"text/html", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
 				return send(w, r, "text/html; charset=utf-8", a.page)
 			}),
-		rest.Raw(rest.Route{Method: "GET", Path: "/docs.css", ID: "docsStyle", Tag: tag, Scope: string(operation.Read), Summary: "Fetch how it looks"},
+		rest.Raw(rest.Route{Method: "GET", Path: "/docs.css", ID: "docsStyle", Tag: tag, Scope: string(operation.Read), Summary: "Get the style sheet of the document"},
 			"text/css", func(w http.ResponseWriter, r *http.Request, _ struct{}) error {
 				return send(w, r, "text/css; charset=utf-8", func() ([]byte, error) { return docsStyle, nil })
 			}),

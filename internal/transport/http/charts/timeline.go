@@ -15,7 +15,7 @@ import (
 // spanNames are the kinds of spans in the order of the legend, with their names.
 var spanNames = []struct{ Kind, Name string }{
 	{operations.SpanModel, "Model"}, {operations.SpanTool, "Tools"}, {operations.SpanAgent, "Other agents"},
-	{operations.SpanPerson, "Waiting for people"}, {operations.SpanPause, "Waiting to try again"}, {operations.SpanQueue, "Waiting to begin"},
+	{operations.SpanPerson, "Waiting for people"}, {operations.SpanPause, "Waiting to retry"}, {operations.SpanQueue, "Waiting to start"},
 }
 
 // SpanName is the name of a kind of span.
@@ -82,7 +82,7 @@ func drawTimeline(spans []operations.Span, size timelineSize) string {
 	scale := newTimescale(shown, float64(size.label), float64(size.width-8))
 	height := size.top + len(shown)*size.row + 4
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="spans" viewBox="0 0 %d %d" role="img" aria-label="The run along the time; the table below says the same">`, size.width, height)
+	fmt.Fprintf(&out, `<svg class="spans" viewBox="0 0 %d %d" role="img" aria-label="Timeline of the run; the table below has the same data">`, size.width, height)
 	for _, t := range scale.ticks(size.ticks) {
 		fmt.Fprintf(&out, `<line class="axis" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/><text class="tick" x="%.1f" y="%d" text-anchor="%s">%s</text>`,
 			t.x, t.x, size.top-6, height, t.x, size.top-11, t.anchor, html.EscapeString(t.text))

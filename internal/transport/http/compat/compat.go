@@ -124,7 +124,7 @@ func (d *handler) model(w http.ResponseWriter, r *http.Request) {
 func caller(ctx context.Context) (operation.Caller, error) {
 	by, ok := operation.CallerOf(ctx)
 	if !ok {
-		return by, operation.Errorf(operation.Unsigned, "a token is needed: send it as the API key; `chorus token create --scopes chat` makes one")
+		return by, operation.Errorf(operation.Unsigned, "a token is required: send it as the API key; `chorus token create --scopes chat` makes one")
 	}
 	if !by.May(operation.Chat) {
 		return by, operation.Errorf(operation.Forbidden, "this needs a token with the scope chat; `chorus token create --scopes chat` makes one")
@@ -153,7 +153,7 @@ func (d *handler) agentByModel(ctx context.Context, model string) (operations.Ag
 		}
 		names = append(names, modelPrefix+a.Name)
 	}
-	missing := operation.Errorf(operation.NotFound, "there is no model %.80q here; an agent is a model, and there are: %s", model, strings.Join(names, ", "))
+	missing := operation.Errorf(operation.NotFound, "there is no model %.80q; the models are the agents: %s", model, strings.Join(names, ", "))
 	missing.Field = "model"
 	return operations.Agent{}, missing
 }

@@ -96,7 +96,7 @@ func (c *content) UnmarshalJSON(data []byte) error {
 			}
 			c.images = append(c.images, image)
 		default:
-			return operation.InvalidField("messages", "parts of type %.40q are not supported; there are text and image_url", p.Type)
+			return operation.InvalidField("messages", "parts of type %.40q are not supported; use text or image_url", p.Type)
 		}
 	}
 	return nil
@@ -129,7 +129,7 @@ func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	case errors.As(err, &ours):
 		return a, ours
 	case errors.As(err, &long):
-		return a, operation.Errorf(operation.TooLarge, "the request is longer than %d MB", maxBody>>20)
+		return a, operation.Errorf(operation.TooLarge, "the request is larger than %d MB", maxBody>>20)
 	case err != nil:
 		return a, operation.InvalidField("", "the request is not valid: %v", err)
 	}
@@ -173,7 +173,7 @@ func (a *request) validate() error {
 		case m.Role == "tool" || m.Role == "function" || len(m.ToolCalls) > 0:
 			return operation.InvalidField("messages", "message %d is about a tool of the client; an agent has its own tools and runs them here", i)
 		case m.Role != "user" && m.Role != "assistant" && m.Role != "system" && m.Role != "developer":
-			return operation.InvalidField("messages", "message %d has the role %.40q; there are system, developer, user and assistant", i, m.Role)
+			return operation.InvalidField("messages", "message %d has the role %.40q; use system, developer, user or assistant", i, m.Role)
 		}
 	}
 	return nil

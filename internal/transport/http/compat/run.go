@@ -164,7 +164,7 @@ func (d *handler) sameRequest(ctx context.Context, by operation.Caller, a reques
 	digest, _, _, err := d.Memory.RecallAnswer(ctx, who, a.key, completionsRoute)
 	if err == nil && digest != a.digest {
 		err = &runError{status: http.StatusUnprocessableEntity, kind: "invalid_request_error", code: "key_reused", pointless: true,
-			message: "this Idempotency-Key was used for another request; take a new key for a new request"}
+			message: "this Idempotency-Key was used for another request; use a new key for a new request"}
 	}
 	return err
 }

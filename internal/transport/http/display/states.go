@@ -11,7 +11,7 @@ import (
 func Status(status string) string {
 	return cmp.Or(map[string]string{
 		"idle": "ready", "running": "working", "queued": "queued: others run first", "waiting": "waiting for approval",
-		"interrupted": "interrupted: the program that ran it has ended",
+		"interrupted": "interrupted: the program running it ended",
 		"failed":      "the last run failed",
 	}[status], status)
 }
@@ -43,9 +43,9 @@ func Decision(decision string) string {
 func SkillState(status string) string {
 	switch status {
 	case "new", "changed":
-		return status + ", to be looked at"
+		return status + ", needs approval"
 	case "overridden":
-		return "another of this name counts"
+		return "overridden by another of this name"
 	}
 	return status
 }
@@ -62,7 +62,7 @@ func Verdict(verdict string) string {
 
 // ToolRule says what the rules of an agent mean for a tool.
 func ToolRule(verdict string) string {
-	return cmp.Or(map[string]string{"deny": "refused", "depends": "rules decide", "ask": "asked for", "allow": "allowed"}[verdict], verdict, "—")
+	return cmp.Or(map[string]string{"deny": "refused", "depends": "depends on rules", "ask": "asked", "allow": "allowed"}[verdict], verdict, "—")
 }
 
 // TrialVerdict is what a profile that is tried out would do with a call.

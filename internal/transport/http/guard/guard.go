@@ -134,7 +134,7 @@ func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("WWW-Authenticate", `Bearer realm="chorus"`)
-	writeProblem(w, r, operation.Errorf(operation.Unsigned, "a token is needed: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
+	writeProblem(w, r, operation.Errorf(operation.Unsigned, "a token is required: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
 }
 
 // sameOrigin rejects requests that a page of another site made a browser send. Programs
@@ -201,7 +201,7 @@ func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (_ operation.Call
 				return operation.Caller{}, "", false, tooManyFailures(w, wait)
 			}
 			w.Header().Set("WWW-Authenticate", `Bearer realm="chorus", error="invalid_token"`)
-			return operation.Caller{}, "", false, operation.Errorf(operation.Unsigned, "this token is not valid: it is wrong, has expired or was revoked; `chorus token create` makes a new one")
+			return operation.Caller{}, "", false, operation.Errorf(operation.Unsigned, "this token is wrong, expired or revoked; `chorus token create` makes a new one")
 		}
 		return callerOf(token), "", err == nil, err
 	}

@@ -32,16 +32,16 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 			var err error
 			if first, err = g.Tokens.EndSignIn(r.Context(), s.nonce, keepEnded); err != nil {
 				g.Log.Error("a sign-in link could not be marked as used", "component", "http", "error", err)
-				page(w, r, http.StatusServiceUnavailable, "The link could not be checked; try again.", next)
+				page(w, r, http.StatusServiceUnavailable, "The link could not be checked. Try again.", next)
 				return
 			}
 		}
 		if !first {
-			page(w, r, http.StatusUnauthorized, "This link was used before or has expired. `chorus token link` makes a new one.", next)
+			page(w, r, http.StatusUnauthorized, "This link was used before or has expired. Run `chorus token link` for a new one.", next)
 			return
 		}
 		if _, err := g.Tokens.TokenByID(r.Context(), s.token); err != nil {
-			page(w, r, http.StatusUnauthorized, "The token behind this link was revoked. `chorus token link` makes a new one.", next)
+			page(w, r, http.StatusUnauthorized, "The token behind this link was revoked. Run `chorus token link` for a new one.", next)
 			return
 		}
 		g.setCookie(w, s.token)
@@ -58,10 +58,10 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 				page(w, r, http.StatusTooManyRequests, tooManyFailures(w, wait).Error(), next)
 				return
 			}
-			page(w, r, http.StatusUnauthorized, "This token is not valid: it is wrong, has expired or was revoked.", next)
+			page(w, r, http.StatusUnauthorized, "This token is wrong, expired or revoked.", next)
 		case err != nil:
 			g.Log.Error("a token could not be checked", "component", "http", "error", err)
-			page(w, r, http.StatusServiceUnavailable, "The token could not be checked; try again.", next)
+			page(w, r, http.StatusServiceUnavailable, "The token could not be checked. Try again.", next)
 		default:
 			g.setCookie(w, token.ID)
 			http.Redirect(w, r, next, http.StatusSeeOther)
@@ -73,7 +73,7 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 			if s, ok := verify(g.Key, "cookie", cookie.Value, g.Now()); ok {
 				if _, err := g.Tokens.EndSignIn(r.Context(), s.nonce, keepEnded); err != nil {
 					g.Log.Error("a cookie could not be ended", "component", "http", "error", err)
-					page(w, r, http.StatusServiceUnavailable, "You could not be signed out everywhere; try again.", "/")
+					page(w, r, http.StatusServiceUnavailable, "You could not be signed out everywhere. Try again.", "/")
 					return
 				}
 				g.open.signedOut(s.nonce)

@@ -49,7 +49,7 @@ type Hub struct {
 }
 
 // ErrClosing is returned to new readers after Drain.
-var ErrClosing = errors.New("the server is stopping; come back in a moment")
+var ErrClosing = errors.New("the server is stopping; try again in a moment")
 
 // New makes a Hub.
 func New(o Options) *Hub {

@@ -143,7 +143,7 @@ func (p *Pages) saveAgent(w http.ResponseWriter, r *http.Request, by operation.C
 	f.Wrong, f.Field = p.userMessage(err), known.Field
 	if about, ok := known.About.(operations.AgentConflict); ok {
 		f.Seen, f.Conflict = about.Version, about.Difference
-		f.Wrong = "Somebody else has saved this agent since you opened it. Nothing of yours was saved yet."
+		f.Wrong = "Somebody else saved this agent after you opened it. Your changes are not saved yet."
 	} else if known.Kind == operation.Conflict {
 		f.Field = "name"
 	}
@@ -227,7 +227,7 @@ func everyTool(p operations.AgentPreview) []operations.PreviewTool {
 func (p *Pages) addDoc(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	doc := strings.Trim(strings.TrimSpace(r.PostFormValue("doc")), "/")
 	if doc == "" {
-		return operation.Errorf(operation.Invalid, "give the doc a name, for example style.md")
+		return operation.Errorf(operation.Invalid, "give the doc a name, such as style.md")
 	}
 	if !strings.HasSuffix(doc, ".md") {
 		doc += ".md"

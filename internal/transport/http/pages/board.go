@@ -60,8 +60,8 @@ type move struct {
 
 // moveLabels say what an action does.
 var moveLabels = map[work.Action]string{
-	work.ActionApprove: "Approve and merge", work.ActionStop: "Stop it", work.ActionRestart: "Make it ready again",
-	work.ActionSkip: "Skip it: count it as done", work.ActionReopen: "Reopen with feedback",
+	work.ActionApprove: "Approve and merge", work.ActionStop: "Stop", work.ActionRestart: "Restart",
+	work.ActionSkip: "Skip and count as done", work.ActionReopen: "Reopen with feedback",
 }
 
 // movesOf are what the rules allow a task to do now.
@@ -91,12 +91,12 @@ func movesOf(state work.State) []move {
 // refusal says why a task cannot be dropped on a column.
 func refusal(state work.State, to string) error {
 	why := map[string]string{
-		"waiting":  "tasks wait by themselves: for others that they need, or until a time",
-		"ready":    "it is in its worker's hands: stop it first, then it can be made ready again",
-		"progress": "a worker takes it by itself when it is its turn",
-		"asking":   "a task comes here by itself, when it asks something or its result waits for a yes",
-		"stopped":  "nobody works on it, so there is nothing to stop; pausing the project keeps it from being begun",
-		"done":     "only a result that waits for a yes can be approved, and only what is blocked or failed can be skipped",
+		"waiting":  "tasks move here automatically, while they wait for other tasks or for a time",
+		"ready":    "a worker has it; stop it first, then restart it",
+		"progress": "a worker takes it when it is its turn",
+		"asking":   "tasks move here automatically, when they ask something or need approval",
+		"stopped":  "no worker has it, so there is nothing to stop; pause the project to keep it from starting",
+		"done":     "only a result that needs approval can be approved, and only a blocked or failed task can be skipped",
 	}[to]
 	if why == "" {
 		return operation.Errorf(operation.Invalid, "the board has no column %.20q", to)
@@ -241,7 +241,7 @@ func (p *Pages) moveTask(ctx context.Context, by operation.Caller, id string, do
 		return operations.SkipTask.Call(ctx, p.Executor, by, ref)
 	case work.ActionReopen:
 		if strings.TrimSpace(feedback) == "" {
-			return operations.TaskMove{}, operation.Errorf(operation.Invalid, "say what is to be done otherwise")
+			return operations.TaskMove{}, operation.Errorf(operation.Invalid, "say what should change")
 		}
 		return operations.ReopenTask.Call(ctx, p.Executor, by, operations.TaskFeedback{ID: id, Feedback: feedback})
 	}

@@ -312,7 +312,7 @@ func (p *Pages) stop(w http.ResponseWriter, r *http.Request, by operation.Caller
 func (p *Pages) fork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
 	if err != nil {
-		return operation.Errorf(operation.Invalid, "the number of the message to fork from is missing")
+		return operation.Errorf(operation.Invalid, "the request does not say which message to fork from")
 	}
 	made, err := operations.Fork.Call(r.Context(), p.Executor, by, operations.ForkRequest{ID: r.PathValue("id"), AtSeq: at, Key: forkKey(r)})
 	if err != nil {

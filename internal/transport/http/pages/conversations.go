@@ -74,15 +74,15 @@ func changedWords(c operations.SessionChange, s operations.Session) string {
 	case c.Listing == "pinned":
 		return "Pinned"
 	case c.Listing == "archived":
-		return "Archived: it comes back when somebody says something in it"
+		return "Archived. A new message brings it back to the list"
 	case c.Listing != "":
-		return "Back in the list"
+		return "Back on the list"
 	case c.Model != "":
 		return modelOf(s) + " answers from the next message on"
 	case c.Permissions != "":
 		return "Permissions from the next message on: " + s.Permissions
 	}
-	return "This counts from the next message on"
+	return "Applies from the next message on"
 }
 
 // localPath is a path of our own pages; "": it is none.
@@ -128,7 +128,7 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Calle
 	id := r.PathValue("id")
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
 	if err != nil || at < 1 {
-		return operation.Errorf(operation.Invalid, "the number of the message is missing")
+		return operation.Errorf(operation.Invalid, "the request does not say which message")
 	}
 	said, err := p.messageBefore(r, by, id, at)
 	if err != nil {
@@ -207,7 +207,7 @@ func (p *Pages) messageBefore(r *http.Request, by operation.Caller, id string, a
 		}
 		at = before - 1
 	}
-	return feed.UserMessage{}, operation.Errorf(operation.NotFound, "there is no message of a person before that")
+	return feed.UserMessage{}, operation.Errorf(operation.NotFound, "there is no earlier message from a person")
 }
 
 // draftOf is the text that a message is edited from: ?edit=SESSION.SEQ.

@@ -62,7 +62,7 @@ func readHookForm(r *http.Request) hookForm {
 func (f hookForm) input() (in operations.NewHook, err error) {
 	in = operations.NewHook{Name: f.Name, Prompt: f.Prompt, Agent: f.Agent, Workspace: f.Dir, Key: f.Key}
 	if f.Name == "" {
-		return in, operation.InvalidField("name", "give it a name")
+		return in, operation.InvalidField("name", "give the hook a name")
 	}
 	if in.Trigger, err = f.trigger(); err != nil {
 		return in, err
@@ -93,7 +93,7 @@ func (f hookForm) input() (in operations.NewHook, err error) {
 	if f.Cooldown != "" {
 		seconds, err := strconv.Atoi(f.Cooldown)
 		if err != nil || seconds < 0 {
-			return in, operation.InvalidField("cooldownSeconds", "the rest is a number of seconds, not %.20q", f.Cooldown)
+			return in, operation.InvalidField("cooldownSeconds", "the pause must be a number of seconds, not %.20q", f.Cooldown)
 		}
 		in.Cooldown = &seconds
 	}
@@ -109,7 +109,7 @@ func (f hookForm) trigger() (operation.JSON, error) {
 		trigger["type"] = "webhook"
 	default:
 		if f.When == "" {
-			return operation.JSON{}, operation.InvalidField("trigger", "say when it runs, such as every weekday at 9")
+			return operation.JSON{}, operation.InvalidField("trigger", "say when the hook runs, such as every weekday at 9")
 		}
 		trigger["type"], trigger["schedule"] = "periodic", f.When
 		if f.Zone != "" {
@@ -123,7 +123,7 @@ func (f hookForm) trigger() (operation.JSON, error) {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok {
-			return operation.JSON{}, operation.InvalidField("trigger", "%.40q is no condition; write FIELD=TEXT, such as result.ok=false", line)
+			return operation.JSON{}, operation.InvalidField("trigger", "%.40q is not a condition; write FIELD=TEXT, such as result.ok=false", line)
 		}
 		where[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
@@ -144,7 +144,7 @@ func (f hookForm) llm() (operation.JSON, error) {
 	if f.Budget != "" {
 		dollars, err := strconv.ParseFloat(strings.TrimPrefix(f.Budget, "$"), 64)
 		if err != nil {
-			return operation.JSON{}, operation.InvalidField("llmConfig", "what a run may cost is a number of dollars, not %.20q", f.Budget)
+			return operation.JSON{}, operation.InvalidField("llmConfig", "the cost limit must be a number of dollars, not %.20q", f.Budget)
 		}
 		llm["budget_usd"] = dollars
 	}
@@ -156,7 +156,7 @@ func withMore(list []any, text, field, what string) (operation.JSON, error) {
 	if text != "" {
 		var more []any
 		if err := json.Unmarshal([]byte(text), &more); err != nil {
-			return operation.JSON{}, operation.InvalidField(field, "the %s are no JSON list: %s", what, err)
+			return operation.JSON{}, operation.InvalidField(field, "the %s must be a JSON list: %s", what, err)
 		}
 		list = append(list, more...)
 	}

@@ -129,7 +129,7 @@ func (s *stream) recheck(ctx context.Context) error {
 }
 
 // errGone ends the stream of a conversation that is not there any more: its page was told.
-var errGone = errors.New("the conversation is gone")
+var errGone = errors.New("this conversation is gone")
 
 // run sends what happens in the conversation, and that something changed elsewhere: lists beside it show other conversations, too.
 func (s *stream) run(ctx context.Context, items <-chan update, changes <-chan struct{}) error {
@@ -273,7 +273,7 @@ func (s *stream) printed(it feed.ToolProgress) string {
 	return text
 }
 
-// ended tells the page when its stream ended because the conversation is gone.
+// ended tells the page when its stream ended because this conversation is gone.
 func (s *stream) ended(ctx context.Context, why error) error {
 	if err := s.refresh(ctx); err != nil {
 		return err

@@ -24,8 +24,8 @@ func suggestions() []suggestion {
 	return []suggestion{
 		{"Fix the failing test", "It runs the tests, finds the bug, fixes it and tests again. You are asked before each command."},
 		{"Explain this project", "It lists the files and reads the README."},
-		{"Search for TODO", "It looks through all files."},
-		{"Try something dangerous", "It asks to remove your home folder, and is refused."},
+		{"Search for TODO", "It searches all files."},
+		{"Try something dangerous", "It tries to remove your home folder and is refused."},
 	}
 }
 

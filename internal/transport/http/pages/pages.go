@@ -192,7 +192,7 @@ type handler func(http.ResponseWriter, *http.Request, operation.Caller) error
 func needs(scope operation.Scope, serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 		if !by.May(scope) {
-			return operation.Errorf(operation.Forbidden, "your token lacks the scope %s", scope)
+			return operation.Errorf(operation.Forbidden, "your token needs the scope %s", scope)
 		}
 		return serve(w, r, by)
 	}
@@ -207,7 +207,7 @@ func form(serve handler) handler {
 			err = r.ParseMultipartForm(maxForm)
 		}
 		if err != nil {
-			return operation.Errorf(operation.Invalid, "the form cannot be read: it is too large or was cut off")
+			return operation.Errorf(operation.Invalid, "the form is too large or incomplete")
 		}
 		return serve(w, r, by)
 	}

@@ -120,7 +120,7 @@ func (p *Pages) saveProfile(w http.ResponseWriter, r *http.Request, by operation
 	f.Wrong, f.Field = p.userMessage(err), known.Field
 	if about, ok := known.About.(operations.ProfileConflict); ok {
 		f.Seen, f.Conflict = about.Version, about.Difference
-		f.Wrong = "Somebody else has saved this profile since you opened it. Nothing of yours was saved yet."
+		f.Wrong = "Somebody else saved this profile after you opened it. Your changes are not saved yet."
 	}
 	return p.showProfile(w, r, by, f, statusOf(err))
 }

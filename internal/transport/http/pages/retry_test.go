@@ -39,7 +39,7 @@ func TestPageSaysThatItTriesAgain(t *testing.T) {
 		t.Errorf("after a second failure: %s", got)
 	}
 	next := feed.Trace{Head: head(4), Kind: "error", Data: json.RawMessage(`{"message":"no","next":"other/model"}`)}
-	if got := page(next); !strings.Contains(got, "going on with other/model") {
+	if got := page(next); !strings.Contains(got, "continuing with other/model") {
 		t.Errorf("with another model: %s", got)
 	}
 	for name, item := range map[string]feed.Item{

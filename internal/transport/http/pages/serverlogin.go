@@ -34,7 +34,7 @@ func (p *Pages) serverLoginReturned(w http.ResponseWriter, r *http.Request) {
 	data := map[string]any{"Layout": layout{Title: "Log in", Plain: true, Version: p.Version}}
 	status := http.StatusOK
 	if p.LoginReturned == nil {
-		data["Problem"] = "this server takes no logins"
+		data["Problem"] = "this server does not accept logins"
 		status = http.StatusNotFound
 	} else if name, err := p.LoginReturned(r.Context(), r.URL.Query()); err != nil {
 		status, data["Problem"] = statusOf(err), p.userMessage(err)

@@ -35,14 +35,14 @@ func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operatio
 	case "add":
 		_, err = operations.AddMCPServer.Call(r.Context(), p.Executor, by, operations.NewMCPServer{Name: ref.Name, Command: strings.TrimSpace(r.PostFormValue("command")),
 			Args: lines(r.PostFormValue("args")), URL: strings.TrimSpace(r.PostFormValue("url")), Env: lines(r.PostFormValue("env")), Headers: lines(r.PostFormValue("headers"))})
-		done = ref.Name + " is added; test it to see whether it works"
+		done = ref.Name + " added. Test it to see whether it works"
 	case "test":
 		var report operations.MCPServerReport
 		report, err = operations.TestMCPServer.Call(r.Context(), p.Executor, by, ref)
 		done = report.Name + " is " + report.State
 	case "remove":
 		_, err = operations.RemoveMCPServer.Call(r.Context(), p.Executor, by, ref)
-		done = ref.Name + " is gone"
+		done = ref.Name + " removed"
 	case "login":
 		return p.beginServerLogin(w, r, by, ref.Name)
 	case "logout":

@@ -192,7 +192,7 @@ func (p *Pages) createToken(w http.ResponseWriter, r *http.Request, by operation
 		asked.Scopes[operation.Scope(s)] = true
 	}
 	if len(in.Scopes) == 0 {
-		asked.Problem = "choose at least one thing that it may be used for"
+		asked.Problem = "choose at least one scope"
 		return p.showSettings(w, r, by, settingsNews{Token: asked})
 	}
 	made, err := operations.CreateToken.Call(r.Context(), p.Executor, by, in)

@@ -45,7 +45,7 @@ func (p *Pages) changeShare(w http.ResponseWriter, r *http.Request, by operation
 	}
 	days, err := strconv.Atoi(cmp.Or(r.PostFormValue("days"), "0"))
 	if err != nil {
-		return operation.Errorf(operation.Invalid, "the number of days is a number")
+		return operation.Errorf(operation.Invalid, "the number of days must be a number")
 	}
 	made, err := operations.CreateShare.Call(r.Context(), p.Executor, by, operations.NewShare{ID: id, Days: days})
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	}
 	if wait := p.visits.wait(clientOf(r), p.Now()); wait > 0 {
 		h.Set("Retry-After", strconv.Itoa(int(wait/time.Second)+1))
-		show(http.StatusTooManyRequests, map[string]any{"Problem": "Too many pages were asked for from your address. Try again in a minute."})
+		show(http.StatusTooManyRequests, map[string]any{"Problem": "Too many requests from your address. Try again in a minute."})
 		return
 	}
 	if p.Shared == nil {
@@ -92,7 +92,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		problem := p.userMessage(err)
 		if operation.KindOf(err) == operation.NotFound {
-			problem = "This link shows nothing: it has ended, or it was copied in part."
+			problem = "This link does not work. It has expired, was revoked, or was not copied in full."
 		}
 		show(statusOf(err), map[string]any{"Problem": problem})
 		return
@@ -106,7 +106,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	rows, err := p.rows(view{Agent: c.Agent, Past: true}, c.Items)
 	if err != nil {
 		p.Log.Error("shared page failed", "component", "web", "error", err)
-		show(http.StatusInternalServerError, map[string]any{"Problem": "It cannot be shown now."})
+		show(http.StatusInternalServerError, map[string]any{"Problem": "This conversation cannot be shown now."})
 		return
 	}
 	show(http.StatusOK, map[string]any{"C": c, "Rows": rows, "Earlier": c.Next})

@@ -86,7 +86,7 @@ func newBinding(t reflect.Type, s *shapes) (*binding, error) {
 func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, into reflect.Value, file *File) ([]byte, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, badFields(http.StatusBadRequest, FieldError{In: "query", Message: "it cannot be read; write % as %25 and ; as %3B"})
+		return nil, badFields(http.StatusBadRequest, FieldError{In: "query", Message: "it is not a valid query; write % as %25 and ; as %3B"})
 	}
 	wrong := b.strangers(query)
 	for _, p := range b.params {
@@ -159,9 +159,9 @@ func (p param) read(r *http.Request, query url.Values, into reflect.Value) *Fiel
 	case len(values) == 0, p.in == "header" && values[0] == "" && len(values) == 1:
 		return nil
 	case len(values) > 1:
-		return bad("it is given %d times; once is enough", len(values))
+		return bad("it is given %d times; give it once", len(values))
 	case !utf8.ValidString(values[0]) || strings.ContainsRune(values[0], 0):
-		return bad("it is no UTF-8 text")
+		return bad("it is not valid UTF-8")
 	}
 	value, said := plainValue(p.check.schema, values[0], into)
 	if said == "" {
@@ -218,10 +218,10 @@ func readBody(op *Operation, w http.ResponseWriter, r *http.Request) ([]byte, er
 	case errors.As(err, &large):
 		return nil, TooLarge(op.MaxBody)
 	case err != nil:
-		return nil, NewProblem(http.StatusBadRequest, "invalid", "the body broke off: send it again")
+		return nil, NewProblem(http.StatusBadRequest, "invalid", "the body was cut off; send it again")
 	case len(data) == 0:
 		if op.bind.want {
-			return nil, badFields(http.StatusBadRequest, FieldError{In: "body", Message: "there is none; send a JSON object"})
+			return nil, badFields(http.StatusBadRequest, FieldError{In: "body", Message: "it is missing; send a JSON object"})
 		}
 		return nil, nil
 	}

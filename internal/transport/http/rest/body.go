@@ -44,7 +44,7 @@ func (c *checker) first(value any) string {
 func (c *checker) decode(data []byte, into reflect.Value) error {
 	if !utf8.Valid(data) {
 		at := firstInvalid(data)
-		return badFields(http.StatusBadRequest, place(data, at, "", "the body is no UTF-8 text"))
+		return badFields(http.StatusBadRequest, place(data, at, "", "the body is not valid UTF-8"))
 	}
 	var whole json.RawMessage
 	if err := json.Unmarshal(data, &whole); err != nil {
@@ -90,12 +90,12 @@ func place(data []byte, at int, field, message string) FieldError {
 func syntax(data []byte, err error) FieldError {
 	var s *json.SyntaxError
 	if !errors.As(err, &s) {
-		return FieldError{In: "body", Message: "it is no JSON: " + err.Error()}
+		return FieldError{In: "body", Message: "it is not valid JSON: " + err.Error()}
 	}
 	if int(s.Offset) >= len(data) && s.Error() == "unexpected end of JSON input" {
 		return place(data, len(data), "", "the JSON is not finished")
 	}
-	return place(data, int(s.Offset)-1, "", "it is no JSON: "+s.Error())
+	return place(data, int(s.Offset)-1, "", "it is not valid JSON: "+s.Error())
 }
 
 // misfit is for what a schema lets through and a Go type does not: a number too large.
@@ -169,7 +169,7 @@ func (p *parser) read(field string, depth int) (node, *FieldError) {
 		return n, nil
 	}
 	if depth == maxDepth {
-		f := place(p.data, at, field, fmt.Sprintf("it is nested deeper than %d levels", maxDepth))
+		f := place(p.data, at, field, fmt.Sprintf("it is nested more than %d levels deep", maxDepth))
 		return n, &f
 	}
 	seen := map[string]bool{}
@@ -185,7 +185,7 @@ func (p *parser) read(field string, depth int) (node, *FieldError) {
 		at, key := p.next()
 		name, _ := key.(string)
 		if seen[name] {
-			f := place(p.data, at, join(field, name), "it stands here twice")
+			f := place(p.data, at, join(field, name), "it is given twice")
 			return n, &f
 		}
 		seen[name] = true

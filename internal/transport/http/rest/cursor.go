@@ -28,7 +28,7 @@ func ReadCursor(cursor string) (string, error) {
 	text, ok := strings.CutPrefix(string(data), cursorMark)
 	if err != nil || !ok || text == "" || !utf8.ValidString(text) {
 		return "", badFields(http.StatusBadRequest, FieldError{In: "query", Field: "cursor",
-			Message: "it is none of ours; take it from next of the page before, unchanged"})
+			Message: "it is not a valid cursor; use next of the previous page, unchanged"})
 	}
 	return text, nil
 }

@@ -129,11 +129,11 @@ func (k *Kernel) makeDocument() (*Document, error) {
 	doc := &Document{
 		OpenAPI:  "3.1.0",
 		Info:     Info{Title: k.o.Title, Version: k.o.Version, Description: k.o.Doc},
-		Servers:  []Server{{"/", "the server that the document is from"}},
+		Servers:  []Server{{"/", "the server that served this document"}},
 		Security: []map[string][]string{{"bearer": {}}},
 		Paths:    map[string]map[string]*Described{},
 		Components: Components{Schemas: s.components, Responses: map[string]*Answer{}, SecuritySchemes: map[string]map[string]string{
-			"bearer": {"type": "http", "scheme": "bearer", "description": "A token of the API; x-scope of an operation says what it must open."},
+			"bearer": {"type": "http", "scheme": "bearer", "description": "An API token. x-scope of an operation names the scope that the token needs."},
 		}},
 	}
 	doc.Info.License.Name, doc.Info.License.Identifier = "MIT", "MIT"
@@ -141,7 +141,7 @@ func (k *Kernel) makeDocument() (*Document, error) {
 		doc.Tags = append(doc.Tags, Tag{tag[0], tag[1]})
 	}
 	problem := s.of(reflect.TypeFor[Problem](), answer)
-	requestID := map[string]Header{"X-Request-Id": {"under which the log has it; every answer carries one", &jsonschema.Schema{Type: "string"}}}
+	requestID := map[string]Header{"X-Request-Id": {"the number of the request in the log; every answer has one", &jsonschema.Schema{Type: "string"}}}
 	for i := range k.ops {
 		op := &k.ops[i]
 		if err := k.ready(op); err != nil {
@@ -184,7 +184,7 @@ func (k *Kernel) describe(op *Operation, s *shapes) *Described {
 	if op.Creates {
 		most := maxKey
 		d.Parameters = append(d.Parameters, Parameter{"Idempotency-Key", "header",
-			"a name of your own for this request: sent again within a day, it has its effect once and the same answer", false,
+			"your own unique key for this request: a retry within a day has no further effect and returns the same answer", false,
 			&jsonschema.Schema{Type: "string", MaxLength: &most}})
 	}
 	d.RequestBody = op.describeBody(s)
@@ -242,7 +242,7 @@ func (op *Operation) describeAnswer(s *shapes) *Answer {
 	case op.out != reflect.TypeFor[None]():
 		a.Content = map[string]Media{"application/json": {s.of(op.out, answer)}}
 		if op.out.Implements(reflect.TypeFor[Locator]()) {
-			a.Headers = map[string]Header{"Location": {"where it is", &jsonschema.Schema{Type: "string", Format: "uri-reference"}}}
+			a.Headers = map[string]Header{"Location": {"the address of what was created", &jsonschema.Schema{Type: "string", Format: "uri-reference"}}}
 		}
 	}
 	return a

@@ -25,10 +25,10 @@ func explain(data []byte, s *jsonschema.Schema, n node, field string) (wrong []F
 		return explainObject(data, s, n, field)
 	case json.Delim('['):
 		if s.MaxItems != nil && len(n.items) > *s.MaxItems {
-			return []FieldError{place(data, n.at, field, fmt.Sprintf("there are %d; at most %d may be", len(n.items), *s.MaxItems))}
+			return []FieldError{place(data, n.at, field, fmt.Sprintf("there are %d items; at most %d are allowed", len(n.items), *s.MaxItems))}
 		}
 		if s.MinItems != nil && len(n.items) < *s.MinItems {
-			return []FieldError{place(data, n.at, field, fmt.Sprintf("there must be at least %d", *s.MinItems))}
+			return []FieldError{place(data, n.at, field, fmt.Sprintf("there must be at least %d items", *s.MinItems))}
 		}
 		for i, item := range n.items {
 			if s.Items != nil {
@@ -135,11 +135,11 @@ func constraint(s *jsonschema.Schema, value any, otherwise string) string {
 		case s.MinLength != nil && n < *s.MinLength:
 			return fmt.Sprintf("it must have at least %d characters", *s.MinLength)
 		case s.MaxLength != nil && n > *s.MaxLength:
-			return fmt.Sprintf("it has %d characters; at most %d may be", n, *s.MaxLength)
+			return fmt.Sprintf("it has %d characters; at most %d are allowed", n, *s.MaxLength)
 		}
 		if s.Pattern != "" {
 			if ok, err := regexp.MatchString(s.Pattern, v); err == nil && !ok {
-				return "it must look like " + s.Pattern
+				return "it must match " + s.Pattern
 			}
 		}
 	case float64:

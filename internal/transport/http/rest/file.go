@@ -41,7 +41,7 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	case err != nil:
 		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "the Content-Type cannot be read; send application/octet-stream")
 	case media == "application/x-www-form-urlencoded":
-		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "a form of this kind holds no files; send the bytes with their own Content-Type, or multipart/form-data")
+		return File{}, nil, NewProblem(http.StatusUnsupportedMediaType, "unsupported", "this kind of form cannot contain files; send the bytes with their own Content-Type, or multipart/form-data")
 	case media != "multipart/form-data":
 		return File{Reader: r.Body}, sum[:], nil
 	}

@@ -34,7 +34,7 @@ func Key(ctx context.Context) string {
 func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]byte, error)) (int, []byte, error) {
 	key := Key(r.Context())
 	if op.Creates && (len(key) > maxKey || !utf8.ValidString(key)) {
-		return 0, nil, badFields(http.StatusBadRequest, FieldError{In: "header", Field: "Idempotency-Key", Message: "it must be UTF-8 of at most 255 bytes"})
+		return 0, nil, badFields(http.StatusBadRequest, FieldError{In: "header", Field: "Idempotency-Key", Message: "it must be UTF-8 with at most 255 bytes"})
 	}
 	if !op.Creates || key == "" || k.o.Memory == nil {
 		out, err := do()
@@ -56,10 +56,10 @@ func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]
 		return 0, nil, err
 	case status != 0 && before != digest:
 		return 0, nil, NewProblem(http.StatusUnprocessableEntity, "key_reused",
-			"this Idempotency-Key was used for another body; take a new key for a new request")
+			"this Idempotency-Key was used for another body; use a new key for a new request")
 	case status != 0 && op.Secret:
 		return 0, nil, NewProblem(http.StatusConflict, "conflict",
-			"this request was served before, and its answer is shown only once; take a new key to make another")
+			"this request was served before, and its answer is shown only once; use a new key to make another")
 	case status != 0:
 		return status, kept, nil
 	}

@@ -71,7 +71,7 @@ func (p *page) add(format string, values ...string) {
 func (p *page) head(style, version string) {
 	p.add(`<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>%s</title><link rel="stylesheet" href="%s"></head><body><main><h1>%s</h1><p>%s</p>
-<p>Served by %s. The same for machines: <a href="/openapi.json">openapi.json</a>.</p><nav><ul>`,
+<p>Served by %s. As JSON: <a href="/openapi.json">openapi.json</a>.</p><nav><ul>`,
 		p.doc.Info.Title, style, p.doc.Info.Title, p.doc.Info.Description, version)
 	for _, tag := range p.doc.Tags {
 		p.add(`<li><a href="#tag-%s">%s</a></li>`, tag.Name, tag.Name)
@@ -116,7 +116,7 @@ func (p *page) operation(method, path string, d *Described) {
 
 func (p *page) media(what string, content map[string]Media) {
 	if len(content) == 0 {
-		p.add(`<p>%s and nothing more.</p>`, what)
+		p.add(`<p>%s, without a body.</p>`, what)
 	}
 	for _, media := range slices.Sorted(maps.Keys(content)) {
 		p.add(`<p>%s <code>%s</code>`, what, media)

@@ -11,15 +11,15 @@ import (
 // Problem is why a request was not served, as RFC 9457 has it. Message repeats
 // the detail under the name that simple clients look for.
 type Problem struct {
-	Type      string       `json:"type" doc:"where this kind of problem is described"`
+	Type      string       `json:"type" doc:"address of the description of this kind of problem"`
 	Title     string       `json:"title" doc:"the kind of problem"`
 	Status    int          `json:"status"`
 	Detail    string       `json:"detail" doc:"what is wrong and what to do"`
-	Instance  string       `json:"instance,omitempty" doc:"the path that was asked for"`
+	Instance  string       `json:"instance,omitempty" doc:"the path of the request"`
 	Message   string       `json:"error" doc:"the same as detail"`
-	RequestID string       `json:"requestId,omitempty" doc:"under this number the log has more"`
+	RequestID string       `json:"requestId,omitempty" doc:"the number of the request in the log"`
 	Fields    []FieldError `json:"errors,omitempty" doc:"each place in the request that is wrong"`
-	About     any          `json:"about,omitempty" doc:"for a conflict: what stands in the way"`
+	About     any          `json:"about,omitempty" doc:"for a conflict: what causes it"`
 
 	RetryAfter int `json:"-"` // seconds; 0: not said
 }

@@ -161,14 +161,14 @@ func (k *Kernel) unroutable(r *http.Request, w http.ResponseWriter) *Problem {
 	var probe probe
 	handler.ServeHTTP(&probe, r)
 	if probe.status != http.StatusMethodNotAllowed {
-		return NewProblem(http.StatusNotFound, "not_found", "there is no %s; /docs lists what there is", clip(r.URL.Path, 200))
+		return NewProblem(http.StatusNotFound, "not_found", "there is no %s; /docs lists all routes", clip(r.URL.Path, 200))
 	}
 	allow := probe.header.Get("Allow") + ", OPTIONS"
 	w.Header().Set("Allow", allow)
 	if r.Method == http.MethodOptions {
 		return nil
 	}
-	return NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "%s does not take %s; it takes %s", clip(r.URL.Path, 200), r.Method, allow)
+	return NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "%s does not support %s; it supports %s", clip(r.URL.Path, 200), r.Method, allow)
 }
 
 func (k *Kernel) handler(op *Operation) http.Handler {
@@ -191,7 +191,7 @@ func (k *Kernel) handler(op *Operation) http.Handler {
 
 func (k *Kernel) allow(ctx context.Context, scope string) error {
 	if k.o.Allow == nil {
-		return NewProblem(http.StatusForbidden, "forbidden", "nobody was asked who may do this")
+		return NewProblem(http.StatusForbidden, "forbidden", "access is not configured")
 	}
 	return k.o.Allow(ctx, scope)
 }
@@ -203,7 +203,7 @@ func (k *Kernel) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = k.o.Explain(err)
 	}
 	if p == nil {
-		p = NewProblem(http.StatusInternalServerError, "failed", "something went wrong here; the log has it under %s", RequestID(r.Context()))
+		p = NewProblem(http.StatusInternalServerError, "failed", "internal error; the server's log has the details under %s", RequestID(r.Context()))
 	}
 	if p.Status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		k.o.Log.ErrorContext(r.Context(), "request failed", "method", r.Method, "path", r.URL.Path, "status", p.Status,
@@ -239,7 +239,7 @@ func (k *Kernel) catch(w *response, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	k.refuse(w, r, NewProblem(http.StatusInternalServerError, "failed",
-		"something went wrong here; the log has it under %s", RequestID(r.Context())))
+		"internal error; the server's log has the details under %s", RequestID(r.Context())))
 }
 
 // response notes whether an answer has begun.

@@ -38,7 +38,7 @@ func New(to Receiver, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 		if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
-			rest.WriteProblem(w, r, rest.NewProblem(http.StatusRequestEntityTooLarge, "too-large", "a webhook has at most %d bytes; let the sender send less, or send a reference", maxBody))
+			rest.WriteProblem(w, r, rest.NewProblem(http.StatusRequestEntityTooLarge, "too-large", "a webhook may have at most %d bytes; send less, or send a reference", maxBody))
 			return
 		}
 		if err != nil {
@@ -63,5 +63,5 @@ func fail(w http.ResponseWriter, r *http.Request, err error, log *slog.Logger) {
 		return
 	}
 	log.Error("a webhook could not be taken: "+err.Error(), "component", "hooks", "event", "webhook_failed", "hook", r.PathValue("id"))
-	rest.WriteProblem(w, r, rest.NewProblem(http.StatusServiceUnavailable, "unavailable", "it could not be taken now; send it again"))
+	rest.WriteProblem(w, r, rest.NewProblem(http.StatusServiceUnavailable, "unavailable", "it could not be accepted now; send it again"))
 }

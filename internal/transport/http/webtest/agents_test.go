@@ -76,7 +76,7 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	p.fill("textarea[name=prompt]", "You look after the phone pages.")
 	p.expectError("409")
 	p.click("button[value=save]")
-	p.waitForText("Somebody else has saved this agent since you opened it")
+	p.waitForText("Somebody else saved this agent after you opened it")
 	p.until(`[...document.querySelectorAll(".conflict td.code.del")].some((e) => e.textContent.includes("the server")) && [...document.querySelectorAll(".conflict td.code.add")].some((e) => e.textContent.includes("the phone pages"))`)
 	p.until(`document.querySelector("textarea[name=prompt]").value === "You look after the phone pages."`) // nothing typed is lost
 	p.look("agent-conflict-1280")
@@ -119,7 +119,7 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	p.click("button[value=edit]")
 	p.waitForText("The team ships on Fridays")
 	p.visit("/agents/frontend/edit")
-	p.until(`[...document.querySelectorAll(".known li")].some((e) => e.innerText.includes("deploy") && e.innerText.includes("to be looked at"))`)
+	p.until(`[...document.querySelectorAll(".known li")].some((e) => e.innerText.includes("deploy") && e.innerText.includes("needs approval"))`)
 	p.click(".known a[href^='/skills/']")
 	p.waitForText("What you would approve")
 	p.click("button[value=approve]")

@@ -107,7 +107,7 @@ func TestBoard(t *testing.T) {
 	p.drag("#card-"+ids["BLOCKED"], "ready")
 	p.in("ready", ids["BLOCKED"])
 	p.drag("#card-"+ids["READY"], "progress")
-	p.waitForText("a worker takes it by itself when it is its turn")
+	p.waitForText("a worker takes it when it is its turn")
 	p.in("ready", ids["READY"])
 	p.expectError("status of 409")
 	p.drag("#card-"+ids["COMPLETED"], "ready")

@@ -45,7 +45,7 @@ func TestTypedCommands(t *testing.T) {
 	p.until(`document.querySelector("#say textarea").value.trim() === "/memroy show"`) // what was typed is not lost
 	p.eval(`document.querySelector("#say textarea").value = ""`)
 	p.write(area, "/help\r")
-	p.waitForText("Commands that agents left running")
+	p.waitForText("Commands that agents run in the background")
 	if p.number(`document.querySelectorAll(".said").length`) != 0 {
 		t.Error("a command was said to the agent")
 	}

@@ -110,7 +110,7 @@ func TestChips(t *testing.T) {
 	p.eval(`const s = document.querySelector("select[name=permissions]"); s.value = "locked"; s.dispatchEvent(new Event("change"))`)
 	p.waitForText("Permissions from the next message on: locked")
 	p.eval(`const m = document.querySelector("select[name=work]"); m.value = "plan"; m.dispatchEvent(new Event("change"))`)
-	p.waitForText("This counts from the next message on")
+	p.waitForText("Applies from the next message on")
 	s, err := operations.GetSession.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.SessionRef{ID: id})
 	if err != nil || s.Permissions != "locked" || s.Mode != "plan" {
 		t.Errorf("%v: the session has the permissions %q and the mode %q", err, s.Permissions, s.Mode)
@@ -181,7 +181,7 @@ func TestNewConversationIsAComposer(t *testing.T) {
 	// A command is not said to the agent.
 	p.visit("/new")
 	p.write("#new textarea", "/help\r")
-	p.until(`location.pathname.startsWith("/s/") && document.querySelector(".command")?.innerText.includes("Commands that agents left running")`)
+	p.until(`location.pathname.startsWith("/s/") && document.querySelector(".command")?.innerText.includes("Commands that agents run in the background")`)
 	if n := p.number(`document.querySelectorAll(".said").length`); n != 0 {
 		t.Error("a command was said to the agent")
 	}

@@ -16,9 +16,9 @@ func TestHooks(t *testing.T) {
 	p := h.signedIn()
 	p.desktop()
 	p.visit("/hooks")
-	p.waitForText("There are none yet")
+	p.waitForText("No hooks yet")
 	p.click("a[href='/hooks/new']")
-	p.waitForText("What starts it")
+	p.waitForText("Trigger")
 	p.write("input[name=name]", "Broken build")
 	p.write("input[name=when]", "every blue moon")
 	p.write("textarea[name=commands]", "echo '<b>red</b>'; exit 3")
@@ -35,7 +35,7 @@ func TestHooks(t *testing.T) {
 	p.waitForText("What it will do")
 	p.until(`document.querySelectorAll(".ask time").length === 5`)
 	p.waitForText("step_0: runs echo '<b>red</b>'; exit 3; where it ends well nothing more is done")
-	p.waitForText("Keeping the hook is your yes to them")
+	p.waitForText("Saving the hook approves them")
 	for _, theme := range []string{"light", "dark"} {
 		p.eval(`document.documentElement.dataset.theme = "` + theme + `"`)
 		p.phone()
@@ -45,15 +45,15 @@ func TestHooks(t *testing.T) {
 	p.desktop()
 	p.click("button[value=keep]")
 	p.until(`location.pathname === "/hooks/broken-build"`)
-	p.waitForText("It has not run yet")
+	p.waitForText("No runs yet")
 
 	p.click("button[value=test]")
-	p.waitForText("What its steps give now")
+	p.waitForText("Test result")
 	p.waitForText("<b>red</b>")
 	p.waitForText("say it is red because of 3")
 	p.waitForText("No model was asked")
 	p.visit("/hooks/broken-build")
-	p.waitForText("It has not run yet") // a test is no run
+	p.waitForText("No runs yet") // a test is no run
 	p.click("button[value=fire]")
 	p.until(`(() => { const r = new XMLHttpRequest(); r.open("GET", "/hooks/broken-build", false); r.send(); return r.responseText.includes("completed"); })()`)
 	p.visit("/hooks/broken-build")
@@ -61,7 +61,7 @@ func TestHooks(t *testing.T) {
 	p.click("a[href^='/hook-runs/']")
 	p.waitForText("because of manual")
 	p.waitForText("exit code 3")
-	p.waitForText("What it answered")
+	p.waitForText("Answer")
 	p.waitForText("said in")
 	p.phone()
 	p.until(`innerWidth === 390`)
@@ -89,7 +89,7 @@ func TestHooks(t *testing.T) {
 	p.click("button[value=keep]")
 	p.waitForText("whsec_")
 	p.visit("/hooks/deploys")
-	p.waitForText("It has not run yet")
+	p.waitForText("No runs yet")
 	if strings.Contains(p.visibleText(), "whsec_") {
 		t.Error("the secret is shown twice")
 	}

@@ -88,7 +88,7 @@ func TestTheOtherPages(t *testing.T) {
 	}
 
 	p.visit("/s/" + id + "/journal")
-	p.waitForText("Why each call was allowed")
+	p.waitForText("Decisions about calls")
 	p.waitForText("echo hello")
 	p.eval(`[...document.querySelectorAll(".timeline a")].at(-1).click()`)
 	p.waitForText("matches the journal")
@@ -113,7 +113,7 @@ func TestTheOtherPages(t *testing.T) {
 	reader.waitForText("Overview")
 	reader.expectError("404")
 	reader.visit("/s/" + id)
-	reader.waitForText("Back to the overview") // it belongs to another token
+	reader.waitForText("Back to overview") // it belongs to another token
 	p.visit("/settings")
 	p.eval(`[...document.querySelectorAll("tr")].find((r) => r.textContent.includes("for a reader")).querySelector("button").click()`)
 	p.waitForText("revoked")
@@ -127,7 +127,7 @@ func TestTheOtherPages(t *testing.T) {
 
 	p.expectError("404")
 	p.visit("/s/no-such-conversation")
-	p.waitForText("Back to the overview")
+	p.waitForText("Back to overview")
 	p.visit("/agents")
 	p.visit("/agents/chorus")
 	p.waitForText("Tools")
@@ -152,7 +152,7 @@ func TestSchedules(t *testing.T) {
 	p.click(".ask .button")
 	p.until(`document.querySelectorAll("table.list tbody tr a").length === 1`)
 	p.click("table.list tbody a")
-	p.waitForText("It was not due yet")
+	p.waitForText("No runs yet")
 	p.click("button[value=pause]")
 	p.waitForText("It is paused")
 	p.click("button[value=resume]")
@@ -180,12 +180,12 @@ func TestSkills(t *testing.T) {
 	p.click("table.list tbody a")
 	p.waitForText("What you would approve")
 	p.waitForText("+echo one")
-	p.waitForText("which gives it no rights")
+	p.waitForText("This grants no rights")
 	p.click("button[value=approve]")
 	p.until(`[...document.querySelectorAll("table.list tbody tr")].some(r => r.textContent.includes("on"))`)
 	write("go.sh", "echo two\n")
 	p.visit("/skills")
-	p.waitForText("Waiting for somebody to look")
+	p.waitForText("Needs approval")
 	p.click("table.list tbody a")
 	p.waitForText("What changed since it was approved")
 	p.waitForText("+echo two")

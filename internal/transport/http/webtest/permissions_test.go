@@ -68,7 +68,7 @@ func TestPermissionsAreTriedAndSaved(t *testing.T) {
 	p.fill("textarea[name=deny]", "tool:bash:(uname|wget)( .*)?")
 	p.expectError("409")
 	p.click("button[value=save]")
-	p.waitForText("Somebody else has saved this profile since you opened it")
+	p.waitForText("Somebody else saved this profile after you opened it")
 	p.until(`[...document.querySelectorAll(".conflict td.code.del")].some((e) => e.textContent.includes("curl"))`)
 	p.until(`document.querySelector("textarea[name=deny]").value.includes("wget")`)
 	p.click("button[value=save]")

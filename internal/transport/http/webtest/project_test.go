@@ -48,7 +48,7 @@ func TestProjectPages(t *testing.T) {
 
 	p.visit("/projects")
 	p.click("td.main a")
-	p.waitForText("No more of its tasks are begun")
+	p.waitForText("No new tasks start")
 	p.until(`document.querySelector("figure .chart .spent") && document.querySelector(".hbars meter")?.value > 0`)
 	p.click("a[href*='note=release-plan']")
 	p.waitForText("On <b>Monday</b>.")

@@ -65,6 +65,6 @@ func TestRecordsAreFilteredAndExported(t *testing.T) {
 		t.Errorf("%v %q", err, file)
 	}
 	p.visit("/audit?since=yesterday")
-	p.waitForText("is no day; write one like 2026-11-17")
+	p.waitForText("is not a date; write one like 2026-11-17")
 	p.expectError("400")
 }

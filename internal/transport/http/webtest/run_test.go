@@ -24,7 +24,7 @@ func TestRunHasATimeline(t *testing.T) {
 	if why := p.text(`document.querySelector("#why + pre").innerText`); !strings.Contains(why, "asked") || !strings.Contains(why, "echo first") {
 		t.Errorf("why is answered with %q", why)
 	}
-	kinds := p.text(`[...document.querySelectorAll("table.list tbody tr")].map((e) => e.cells[1].innerText).filter((k) => k !== "Waiting to begin").join()`)
+	kinds := p.text(`[...document.querySelectorAll("table.list tbody tr")].map((e) => e.cells[1].innerText).filter((k) => k !== "Waiting to start").join()`)
 	if kinds != "Model,Waiting for people,Tools,Model" {
 		t.Errorf("the table says %q", kinds)
 	}
@@ -34,7 +34,7 @@ func TestRunHasATimeline(t *testing.T) {
 	if colours := p.number(`new Set(["model", "tool", "person"].map((k) => getComputedStyle(document.querySelector(".big-screen .spans g." + k + " rect")).fill)).size`); colours != 3 {
 		t.Errorf("model, tools and waits have %v colours", colours)
 	}
-	if name := p.text(`document.querySelector("svg.spans").getAttribute("role") + document.querySelector("table.list caption").innerText`); !strings.HasPrefix(name, "img") || !strings.Contains(name, "order of time") {
+	if name := p.text(`document.querySelector("svg.spans").getAttribute("role") + document.querySelector("table.list caption").innerText`); !strings.HasPrefix(name, "img") || !strings.Contains(name, "in order") {
 		t.Errorf("for a screen reader: %q", name)
 	}
 	p.look("timeline")

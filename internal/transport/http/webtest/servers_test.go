@@ -15,7 +15,7 @@ func TestServers(t *testing.T) {
 	h := newServer(t)
 	p := h.signedIn()
 	p.visit("/servers")
-	p.waitForText("There are none yet")
+	p.waitForText("No servers yet")
 	p.write("input[name=name]", "broken")
 	p.write("input[name=command]", "no-such-<b>program</b>")
 	p.click(".form button")
@@ -25,7 +25,7 @@ func TestServers(t *testing.T) {
 	p.until(`document.querySelector("table.list .bad")?.textContent.includes("no-such-")`)
 	p.waitForText("failed")
 	p.click("button[value=remove]")
-	p.waitForText("There are none yet")
+	p.waitForText("No servers yet")
 }
 
 // Somebody logs in to an MCP server from its page: once the browser comes back by itself, once what it came back with is

@@ -111,7 +111,7 @@ func TestWhatDidNotWorkIsSaid(t *testing.T) {
 	p.fill(`#new-token [name=name]`, "laptop")
 	p.expectError("400")
 	p.click(`#new-token button`)
-	p.until(`document.querySelector("#new-token + [role=alert]")?.innerText .trim() === "Choose at least one thing that it may be used for."`)
+	p.until(`document.querySelector("#new-token + [role=alert]")?.innerText .trim() === "Choose at least one scope."`)
 	if kept := p.text(`document.querySelector("#new-token [name=name]").value`); kept != "laptop" {
 		t.Errorf("the name is %q now", kept)
 	}

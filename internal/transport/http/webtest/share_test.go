@@ -23,7 +23,7 @@ func TestConversationsAreSharedByLink(t *testing.T) {
 	p.desktop()
 	p.click(".talk .menu summary")
 	p.click("a[href='/s/" + id + "/share']")
-	p.waitForText("Nobody else can read it.")
+	p.waitForText("No links yet.")
 	p.click("main form.filters .button")
 	p.until(`document.getElementById("link")?.value.includes("/shared/")`)
 	link := strings.TrimPrefix(p.text(`document.getElementById("link").value`), h.url)
@@ -71,10 +71,10 @@ func TestConversationsAreSharedByLink(t *testing.T) {
 	stranger.waitForText("And it was shipped.")
 	p.visit("/s/" + id + "/share")
 	p.click("button[name=end]")
-	p.waitForText("ended")
+	p.waitForText("revoked")
 	stranger.expectError("404")
 	stranger.visit(link)
-	stranger.waitForText("This link shows nothing")
+	stranger.waitForText("This link does not work")
 	if strings.Contains(stranger.visibleText(), "shipped") {
 		t.Error("a link that has ended still shows the conversation")
 	}
@@ -146,7 +146,7 @@ func TestAnsweringAgainTwiceIsOnce(t *testing.T) {
 	}
 }
 
-// A deleted conversation is gone from lists, search, pages and links at once, and comes back as it was.
+// A deleted conversation no longer appears in lists, search, pages and links at once, and comes back as it was.
 func TestConversationsAreDeleted(t *testing.T) {
 	t.Parallel()
 	h := newServer(t)
@@ -179,8 +179,8 @@ func TestConversationsAreDeleted(t *testing.T) {
 	p.desktop()
 	p.until(`document.activeElement.textContent === "Delete"`)
 	p.do(chromedp.KeyEvent(kb.Enter))
-	p.waitForText("is gone from lists")
-	p.waitForText("You can bring it back until")
+	p.waitForText("no longer appears in lists")
+	p.waitForText("You can restore it until")
 	p.until(`document.querySelectorAll(".sessions a").length === 0`)
 	if n := found(); n != 0 {
 		t.Errorf("it is found %d times", n)
@@ -253,11 +253,11 @@ func TestConversationsAreDeleted(t *testing.T) {
 
 	// And for good, at once.
 	p.visit("/search?listing=deleted")
-	p.waitForText("gone in ") // 29 or 30 days, by the second
+	p.waitForText("removed in ") // 29 or 30 days, by the second
 	p.click("main td a[href='/s/" + id + "/erase']")
 	p.waitForText("Remove this conversation for good?")
 	p.click("main button.no")
-	p.waitForText("Nothing was deleted")
+	p.waitForText("No deleted conversations")
 	if _, err := operations.RestoreSession.Call(t.Context(), ops, h.owner, operations.DeletedSessionRef{ID: id}); operation.KindOf(err) != operation.NotFound {
 		t.Errorf("it came back: %v", err)
 	}

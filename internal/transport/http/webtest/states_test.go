@@ -114,7 +114,7 @@ func TestListOfConversations(t *testing.T) {
 	press("Delete…")
 	p.waitForText("Delete “Plan the release”?")
 	p.click("main .button.no")
-	p.waitForText("is gone from lists")
+	p.waitForText("no longer appears in lists")
 	p.until(`!` + names + `.includes("Plan the release")`)
 
 	// The page of a conversation that is renamed in the list has its new title at once, and so has that of another tab.

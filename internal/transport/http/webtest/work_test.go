@@ -20,7 +20,7 @@ func TestWork(t *testing.T) {
 	h := newServer(t, "model: demo/script", "permissions: open")
 	p := h.signedIn()
 	p.visit("/work")
-	p.waitForText("create one first")
+	p.waitForText("Create one first")
 	p.write("input[name=name]", "My Site")
 	p.write("input[name=repo]", dir)
 	p.click("form[action='/work/projects'] button")

@@ -11,7 +11,7 @@ async function copy(text, button, instead = "select the text and copy it yoursel
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    toast(`The browser does not let this page copy: ${instead}.`, true);
+    toast(`The browser blocked copying: ${instead}.`, true);
     return;
   }
   const before = button.textContent;

@@ -93,7 +93,7 @@ function show(now) {
   const stay = atEnd();
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
   if (now.status === "waiting" && status !== "waiting") tell(`${now.title}: waiting for your approval`);
-  else if (now.status === "idle" && status === "running") tell(`${now.title}: ${now.shown === "failed" ? "the run failed" : "the answer is there"}`);
+  else if (now.status === "idle" && status === "running") tell(`${now.title}: ${now.shown === "failed" ? "the run failed" : "the answer is ready"}`);
   status = now.status;
   queue = now.queue;
   text("tokens", now.tokens);
@@ -143,7 +143,7 @@ function gone() {
   document.body.classList.remove("away");
   const words = document.getElementById("gone")?.content.firstElementChild.cloneNode(true);
   if (!words) {
-    toast("The conversation was deleted: what is shown here is how it last was.", true);
+    toast("This conversation was deleted. The page shows its last state.", true);
     return;
   }
   const text = form?.elements.message.value ?? "";

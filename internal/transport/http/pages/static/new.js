@@ -28,7 +28,7 @@ async function begin(event) {
     say(text || answer.statusText);
     if (form.elements.workspacePath.value) form.querySelector(".where").open = true;
   } catch {
-    say("The server cannot be reached. What you wrote is kept: try again.");
+    say("The server cannot be reached. Your text is kept. Try again.");
   }
   button.disabled = false;
 }

@@ -6,7 +6,7 @@ const keys = [
   ["n", "new conversation"],
   ["j, k", "next and previous conversation"],
   ["?", "these shortcuts"],
-  ["Enter", "send; Shift+Enter begins a line"],
+  ["Enter", "send; Shift+Enter adds a line"],
   ["Esc", "stop the agent, or close what is open"],
 ];
 

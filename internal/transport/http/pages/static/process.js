@@ -13,7 +13,7 @@ const toEnd = () => { out.scrollTop = out.scrollHeight; };
 
 function append({ text, lost }) {
   const stay = atEnd();
-  if (lost) out.append("\n[what was printed in between is not kept any more]\n");
+  if (lost) out.append("\n[some of the output is no longer available]\n");
   out.append(text);
   if (out.textContent.length > longest) {
     const rest = out.textContent.slice(-longest / 2);

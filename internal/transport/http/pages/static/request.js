@@ -17,7 +17,7 @@ export async function post(url, body) {
     if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form once more, with what is wrong in it
     toast(text.trim() || answer.statusText, true);
   } catch {
-    toast("The server cannot be reached. Your text is kept: try again.", true);
+    toast("The server cannot be reached. Your text is kept. Try again.", true);
   }
   return null;
 }

@@ -183,7 +183,7 @@ function listen() {
     board().dataset.shown = "yes";
   });
   stream.addEventListener("error", () => {
-    if (stream.readyState === EventSource.CLOSED) toast("The board is not kept up to date any more: load the page again.", true);
+    if (stream.readyState === EventSource.CLOSED) toast("The board has stopped updating. Reload the page.", true);
   });
 }
 listen();
