@@ -197,7 +197,7 @@ func (r Rule) String() string {
 // Fire is one firing of a hook.
 type Fire struct {
 	Hook       int
-	N          int // counts its firings
+	N          int // number of this firing, from 1
 	Rule       Rule
 	Line       string // the line that matched
 	Suppressed int    // firings before this one that were too soon after another

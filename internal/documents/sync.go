@@ -21,6 +21,7 @@ func (e *CheckError) Error() string {
 	return fmt.Sprintf("%s: %v; fix the file, until then the last good version holds", e.Path, e.Err)
 }
 
+// Unwrap returns the reason.
 func (e *CheckError) Unwrap() error { return e.Err }
 
 // tries is how often others may be faster before we give up.

@@ -46,6 +46,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 func fail(kind error, format string, args ...any) *Error {

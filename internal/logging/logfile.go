@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// The names of log files and the form of their dates.
 const (
 	LogName        = "chorus.log" // the link to today's file
 	ErrorLogName   = "error.log"

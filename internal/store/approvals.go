@@ -160,6 +160,7 @@ func (db *DB) Approval(ctx context.Context, id string) (approval.Approval, error
 	return One(found, err, "approval "+id)
 }
 
+// Approvals lists the approvals that match f.
 func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Approval, error) {
 	var where database.Where
 	where.Equal("thread_id", string(f.Thread))
