@@ -274,7 +274,7 @@ func TestDiscordServerIsNotAnsweredInTime(t *testing.T) {
 		t.Errorf("the server was told %q", ran.Blocks.Text())
 	}
 	g.hasReaction(prompt, "✅")
-	g.decided(card.ID, "nobody answered in time")
+	g.decided(card.ID, "Nobody answered in time")
 	if _, err := g.Submit("ada", form, map[string]string{"field:name": "Ada", "field:count": "7", "field:size": "M"}); err != nil {
 		t.Fatal(err)
 	}
