@@ -6,8 +6,8 @@ import (
 	"chorus/internal/room"
 )
 
-// Numbers orders ids that are decimal numbers of up to 64 bits and grow with time. Embed
-// it in a platform whose ids are such.
+// Numbers orders ids that are decimal numbers of up to 64 bits and grow with time. Platforms
+// with such ids embed it.
 type Numbers struct{}
 
 // Older implements Platform.
@@ -24,6 +24,6 @@ func (Numbers) Before(id string) string {
 
 // After implements Platform.
 func (Numbers) After(id string) string {
-	n, _ := strconv.ParseUint(id, 10, 64) // what is no number is older than all
+	n, _ := strconv.ParseUint(id, 10, 64) // something that is not a number is older than everything
 	return strconv.FormatUint(n+1, 10)
 }

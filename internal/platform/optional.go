@@ -6,22 +6,22 @@ import (
 	"chorus/internal/room"
 )
 
-// What follows is optional: a platform implements it or does not.
+// The following interfaces are optional.
 
-// History reads what was said before. Without it, what is said while nobody is connected
-// is lost, unless the platform delivers it again itself.
+// History reads earlier messages. Without it, messages sent while nobody is connected
+// are lost, unless the platform delivers them again itself.
 type History interface {
-	// ReadAfter gives messages that follow an id, the oldest first; more: there are further ones.
+	// ReadAfter returns messages that follow an id, the oldest first. more: there are further ones.
 	ReadAfter(ctx context.Context, channel, after string) (list []room.Message, more bool, err error)
-	// ReadBefore gives messages that precede an id ("": the newest), the newest first, at
-	// most limit; more: there may be older ones.
+	// ReadBefore returns messages that precede an id ("": the newest), the newest first, at
+	// most limit. more: there may be older ones.
 	ReadBefore(ctx context.Context, channel, before string, limit int) (list []room.Message, more bool, err error)
 	Message(ctx context.Context, channel, id string) (room.Message, error)
 }
 
 // Threads opens threads below channels.
 type Threads interface {
-	// OpenOn opens a thread on a message and gives its channel; one that is there already is no error.
+	// OpenOn opens a thread on a message and returns its channel. An existing thread is not an error.
 	OpenOn(ctx context.Context, channel, message, name string) (room.Channel, error)
 	Open(ctx context.Context, channel, name string) (room.Channel, error)
 }
@@ -31,35 +31,35 @@ type Pins interface {
 	Pins(ctx context.Context, in room.Channel) ([]room.Message, error)
 }
 
-// Reactions lists who reacted to a message, with the emoji for which want says so.
+// Reactions lists who reacted to a message, for the emoji that want accepts.
 type Reactions interface {
 	ReactionsOf(ctx context.Context, in room.Channel, message string, want func(emoji string) bool) ([]Reacted, error)
 }
 
-// Readers says whether somebody can read a channel's history themselves; in doubt not.
+// Readers reports whether somebody can read a channel's history themselves; if in doubt, not.
 type Readers interface {
 	MayRead(ctx context.Context, guild, channel, user string) (bool, error)
 }
 
-// Typing shows for some seconds that somebody writes. Failing is not worth an error.
+// Typing shows for some seconds that somebody is typing. It reports no errors.
 type Typing interface {
 	ShowTyping(ctx context.Context, channel string)
 }
 
-// Direct finds or opens the channel of direct messages with somebody. "": they have none.
+// Direct finds or opens the channel for direct messages with somebody. "": they have none.
 type Direct interface {
 	DirectChannel(ctx context.Context, user string) (string, error)
 }
 
 // Names sets the bot's name in a guild.
 type Names interface {
-	// Guilds are the channels that are known, by guild.
+	// Guilds are the known channels, by guild.
 	Guilds() map[string][]room.Channel
-	// Rename sets the name if it differs; false: it was that already.
+	// Rename sets the name if it differs; false: it did not differ.
 	Rename(ctx context.Context, guild, name string) (bool, error)
 }
 
-// Channels makes and deletes channels for agents.
+// Channels creates and deletes channels for agents.
 type Channels interface {
 	ChannelsOf(ctx context.Context, guild string) ([]ChannelInfo, error)
 	MakeChannel(ctx context.Context, c NewChannel) (room.Channel, error)
@@ -68,9 +68,9 @@ type Channels interface {
 
 // Managers knows who may manage a guild's channels, and archives them.
 type Managers interface {
-	// MayManageChannels says whether somebody could make and change channels themselves; in doubt not.
+	// MayManageChannels reports whether somebody could create and change channels themselves; if in doubt, not.
 	MayManageChannels(ctx context.Context, guild, user string) (bool, error)
-	// ArchiveChannel lets nobody write in a channel any more, which its name says from then on. One that is archived stays as it is.
+	// ArchiveChannel makes a channel read-only and marks that in its name. An archived channel stays as it is.
 	ArchiveChannel(ctx context.Context, id, reason string) error
 }
 
@@ -80,37 +80,37 @@ type ChannelInfo struct {
 	Topic string
 }
 
-// NewChannel is a channel to be made.
+// NewChannel is a channel to create.
 type NewChannel struct {
 	Guild, Name, Topic string
-	Beside             string // the channel next to which it should be
+	Beside             string // the channel next to it
 	Reason             string // for the platform's own audit log
-	Board              bool   // it is a board; a platform that has none makes another channel
+	Board              bool   // a board; a platform without boards makes an ordinary channel
 }
 
 // Downloads fetches what people attach.
 type Downloads interface {
-	// Download gives a file's bytes, at most limit; ErrTooLarge beyond that, ErrStale when its
-	// address does not lead to it any more, a Refusal for what will never be had.
+	// Download returns a file's bytes, at most limit; ErrTooLarge beyond that, ErrStale if its
+	// address no longer works, a Refusal for a file that can never be fetched.
 	Download(ctx context.Context, url string, limit int64) ([]byte, error)
 }
 
-// Links says where people find a message.
+// Links returns the address of a message for people.
 type Links interface {
 	Link(guild, channel, message string) string
 }
 
-// Reconnects makes new connections, because the present ones report nothing. It does not wait.
+// Reconnects replaces connections that report nothing. It does not block.
 type Reconnects interface {
 	Reconnect()
 }
 
-// Commander takes the list of commands that people can choose from.
+// Commander accepts the list of commands that people can choose from.
 type Commander interface {
 	Register(ctx context.Context, list []Command) error
 }
 
-// BotRoles names the role that a guild made for a bot's user, which people mention by
+// BotRoles returns the role that a guild created for a bot's user, which people mention by
 // mistake; "": there is none.
 type BotRoles interface {
 	BotRole(guild, user string) string

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Queue keeps values in order between a connection, which must not wait, and whoever deals
-// with them. It has no limit: what a platform reported cannot be refused.
+// Queue passes values in order from a connection, which must not block, to their
+// handler. It has no limit, because a platform's events cannot be refused.
 type Queue[T any] struct {
 	mu   sync.Mutex
 	list []T
@@ -16,7 +16,7 @@ type Queue[T any] struct {
 // NewQueue makes an empty queue.
 func NewQueue[T any]() *Queue[T] { return &Queue[T]{wake: make(chan struct{}, 1)} }
 
-// Put adds a value. It never waits.
+// Put adds a value. It never blocks.
 func (q *Queue[T]) Put(v T) {
 	q.mu.Lock()
 	q.list = append(q.list, v)
@@ -27,7 +27,7 @@ func (q *Queue[T]) Put(v T) {
 	}
 }
 
-// Take waits for values and gives all there are, in order; false: ctx ended.
+// Take waits for values and returns all of them, in order; false: ctx ended.
 func (q *Queue[T]) Take(ctx context.Context) ([]T, bool) {
 	for {
 		q.mu.Lock()

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Retry says how a call is repeated.
+// Retry configures how a call is repeated.
 type Retry struct {
 	First, Max time.Duration // waits: the first, doubled up to the longest
-	Call       time.Duration // how long one try may take
+	Call       time.Duration // time limit of one try
 	Log        *slog.Logger
 }
 
-// Again repeats a call that may be repeated until it is answered, ctx ends, or the answer
+// Again repeats a repeatable call until it is answered, ctx ends, or the answer
 // will not change.
 func Again[T any](ctx context.Context, r Retry, what string, call func(context.Context) (T, error)) (T, error) {
 	wait := r.First
@@ -32,9 +32,9 @@ func Again[T any](ctx context.Context, r Retry, what string, call func(context.C
 	}
 }
 
-// CallWithin is Again for callers behind whom others wait: it ends when only this call is not
-// answered within a time. While the platform answers nothing at all there is nothing to go on
-// to, and it waits as long as it takes.
+// CallWithin is Again for callers that others wait for: it gives up if only this call is not
+// answered in time. While the platform answers nothing at all there is nothing else to
+// do, and it waits as long as it takes.
 func CallWithin[T any](ctx context.Context, r Retry, wait time.Duration, answers func(context.Context) bool, what string, call func(context.Context) (T, error)) (T, error) {
 	for {
 		within, cancel := context.WithTimeout(ctx, wait)

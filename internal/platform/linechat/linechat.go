@@ -1,9 +1,9 @@
 // Package linechat is a chat platform in a few hundred lines: a server on a socket that
-// people use with a terminal (Server), and the same as package platform wants it (Client). It
-// is the example of the guide "Add a platform" and no part of the program.
+// people use with a terminal (Server), and its implementation of package platform (Client). It
+// is the example of the guide "Add a platform" and not part of the program.
 //
-// It promises to post text and files, to edit and delete them, and to read what was said
-// before. It has neither reactions nor buttons nor commands: the connector does without.
+// It promises to post text and files, to edit and delete them, and to read earlier
+// messages. It has no reactions, buttons or commands: the connector works without them.
 package linechat
 
 import (
@@ -30,21 +30,21 @@ import (
 // Name is the first part of the ids of its threads.
 const Name = "linechat"
 
-// guild is what all channels of a server are in; there is one.
+// guild contains all channels of a server; there is only one.
 const guild = "chat"
 
 // Client is one bot account on a server.
 type Client struct {
-	platform.Numbers // ids are counted up on the whole server
+	platform.Numbers // ids count up across the whole server
 	Address          string
 	User, Token      string
-	FirstBackoff     time.Duration // before the second try to connect; doubled up to maxBackoff
+	FirstBackoff     time.Duration // before the second attempt to connect; doubled up to maxBackoff
 	Log              *slog.Logger
 
 	mu       sync.Mutex
 	conn     net.Conn // nil: not connected
 	seq      int64
-	requests map[int64]chan Line // that wait for their answer
+	requests map[int64]chan Line // requests that wait for their answer
 	channels map[string]room.Channel
 }
 
@@ -64,12 +64,12 @@ var (
 // Name implements platform.Platform.
 func (*Client) Name() string { return Name }
 
-// Caps implements platform.Platform. The server knows a nonce as long as the message is there.
+// Caps implements platform.Platform. The server remembers a nonce as long as the message exists.
 func (*Client) Caps() platform.Caps {
 	return platform.Caps{Label: "the line chat", MaxText: maxText, Nonce: time.Hour, Edits: true}
 }
 
-// errToken is what connecting again cannot repair.
+// errToken is an error that reconnecting cannot fix.
 var errToken = errors.New("the server does not accept the bot's token")
 
 // Run implements platform.Platform.
@@ -82,7 +82,7 @@ func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 			return err
 		}
 		if time.Since(began) > maxBackoff {
-			wait = cmp.Or(c.FirstBackoff, firstBackoff) // that one was good
+			wait = cmp.Or(c.FirstBackoff, firstBackoff) // that connection was good
 		}
 		if c.Log != nil && ctx.Err() == nil {
 			c.Log.Warn("the connection ended; connecting again", "event", "disconnected", "error", err, "wait", wait)
@@ -93,14 +93,14 @@ func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 	return nil
 }
 
-// connection is one connection from its beginning to its end.
+// connection runs one connection from start to end.
 func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, "tcp", c.Address)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // a read does not know ctx
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // a read ignores ctx
 	defer conn.Close()
 	in := json.NewDecoder(bufio.NewReader(conn))
 	var hello Line
@@ -131,8 +131,8 @@ func (c *Client) connection(ctx context.Context, to platform.Sink) error {
 	}
 }
 
-// take deals with one line of the server: an answer goes to whoever waits for it, an event to
-// the connector. Neither waits.
+// take handles one line from the server: it passes an answer to the waiting request, and an event to
+// the connector. Neither blocks.
 func (c *Client) take(l Line, to platform.Sink) {
 	switch l.Event {
 	case "said":
@@ -145,13 +145,13 @@ func (c *Client) take(l Line, to platform.Sink) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if answer := c.requests[l.Seq]; answer != nil {
-			answer <- l // it has room for one
+			answer <- l // it has a buffer of one
 			delete(c.requests, l.Seq)
 		}
 	}
 }
 
-// disconnected ends all waiting: nobody knows what became of those requests.
+// disconnected ends all waiting requests: nobody knows what happened to them.
 func (c *Client) disconnected() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,11 +166,11 @@ func (c *Client) Reconnect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.conn != nil {
-		_ = c.conn.Close() // Run notices, and makes a new one
+		_ = c.conn.Close() // Run notices, and reconnects
 	}
 }
 
-// message is a message in neutral words.
+// message converts a message to neutral terms.
 func (c *Client) message(l Line) room.Message {
 	in, _ := c.Known(l.Channel)
 	m := room.Message{ID: l.ID, In: in, Author: author(l), Text: l.Text, ReplyTo: l.Reply, At: l.At, Edited: l.Edited, Own: l.From == c.User}
@@ -190,7 +190,7 @@ func author(l Line) room.Author {
 	return room.Author{ID: l.From, Name: l.From, Bot: l.Bot, Member: true}
 }
 
-// request asks the server. An error without a reason means that nobody knows what happened.
+// request asks the server. An error without a reason means that the outcome is unknown.
 func (c *Client) request(ctx context.Context, r Line) (Line, error) {
 	answer := make(chan Line, 1)
 	c.mu.Lock()
@@ -220,7 +220,7 @@ func (c *Client) request(ctx context.Context, r Line) (Line, error) {
 	}
 }
 
-// trouble says what is wrong in the words of the outbox.
+// trouble converts an error to the terms of the outbox.
 func trouble(l Line) error {
 	switch l.Error {
 	case "":
@@ -229,12 +229,12 @@ func trouble(l Line) error {
 		return &outbox.RateLimited{After: time.Duration(l.Wait) * time.Millisecond}
 	case failed:
 		return &outbox.Trouble{Why: outbox.Temporary, Err: errors.New("the server failed")}
-	default: // the other codes are the outbox's own words
+	default: // the other codes are the outbox's own
 		return &outbox.Trouble{Why: outbox.Why(l.Error), Err: fmt.Errorf("the server says %q", l.Error), Said: l.Error}
 	}
 }
 
-// post is a post as the server wants it: marks are respelled for people at a terminal.
+// post converts a post for the server: marks are rewritten for people at a terminal.
 func post(call outbox.Call, do string) (Line, error) {
 	p, err := platform.ReadPost(call.Body)
 	l := Line{Do: do, ID: call.ID, Channel: call.Lane.Channel, Nonce: call.Nonce, Reply: p.ReplyTo, Text: mark.Respell(p.Text, spelling)}
@@ -251,7 +251,7 @@ var spelling = mark.Spelling{
 	Small:   func(text string) string { return text },
 }
 
-// fileRune leaves no name that leads somewhere else.
+// fileRune removes characters that would let a name point elsewhere.
 func fileRune(r rune) rune {
 	if r < ' ' || strings.ContainsRune(`"\/`, r) {
 		return '_'
@@ -259,8 +259,8 @@ func fileRune(r rune) rune {
 	return r
 }
 
-// Create implements outbox.Platform. With a nonce that was used before the server gives the
-// message that was made then.
+// Create implements outbox.Platform. For a known nonce the server returns the message that
+// was created with it.
 func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 	r, err := post(call, "say")
 	if err != nil {
@@ -285,7 +285,7 @@ func (c *Client) Delete(ctx context.Context, call outbox.Call) error {
 	return err
 }
 
-// React implements outbox.Platform. Nobody calls it: Caps says that there are no reactions.
+// React implements outbox.Platform. Nobody calls it: Caps reports no reactions.
 func (*Client) React(context.Context, outbox.Call) error {
 	return &outbox.Trouble{Why: outbox.Invalid, Err: errors.New("there are no reactions")}
 }
@@ -320,7 +320,7 @@ func (c *Client) Known(id string) (room.Channel, bool) {
 	return in, ok
 }
 
-// Channel implements platform.Platform. The server names all of its channels in its hello.
+// Channel implements platform.Platform. The server lists all of its channels in its hello.
 func (c *Client) Channel(_ context.Context, id string) (room.Channel, error) {
 	if in, ok := c.Known(id); ok {
 		return in, nil
@@ -381,7 +381,7 @@ func (c *Client) read(ctx context.Context, r Line) ([]room.Message, bool, error)
 	return out, a.More, err
 }
 
-// fileURL is the beginning of the addresses of files, which only this package understands.
+// fileURL is the prefix of file addresses, which only this package understands.
 const fileURL = "linechat:"
 
 // Download implements platform.Downloads.

@@ -21,12 +21,12 @@ type Line struct {
 	Event string `json:"event,omitempty"` // of an event: said, edited or deleted
 	Error string `json:"error,omitempty"` // of an answer: see the codes below
 	Wait  int    `json:"wait,omitempty"`  // with limited: milliseconds
-	More  bool   `json:"more,omitempty"`  // of a list: there are further ones
+	More  bool   `json:"more,omitempty"`  // of a list: there are more
 	List  []Line `json:"list,omitempty"`
 
 	ID      string    `json:"id,omitempty"`
 	Channel string    `json:"channel,omitempty"`
-	From    string    `json:"from,omitempty"` // a name, which is an id as well
+	From    string    `json:"from,omitempty"` // a name, which is also an id
 	Bot     bool      `json:"bot,omitempty"`
 	Text    string    `json:"text,omitempty"`
 	Reply   string    `json:"reply,omitempty"`
@@ -42,7 +42,7 @@ type Line struct {
 	Limit   int       `json:"limit,omitempty"`
 }
 
-// The codes of errors; those of the first group are reasons of the outbox.
+// The error codes; those of the first group are reasons of the outbox.
 const (
 	gone      = "gone"
 	nowhere   = "nowhere"
@@ -51,7 +51,7 @@ const (
 
 	limited = "limited"
 	failed  = "failed"
-	cut     = "cut" // of Fault alone: no answer, and the connection ends
+	cut     = "cut" // of Fault only: no answer, and the connection ends
 )
 
 const (
@@ -61,19 +61,19 @@ const (
 	writeTime = 5 * time.Second
 )
 
-// Server is a chat server on a socket. People need nothing but a terminal: their first line is
-// their name, and each further one is said in the first channel. Programs send JSON, an object
-// a line, and begin with hello.
+// Server is a chat server on a socket. People only need a terminal: their first line is
+// their name, and each further one is a message in the first channel. Programs send JSON, one object
+// per line, and start with hello.
 type Server struct {
 	Channels []string
 	Tokens   map[string]string // of bots, by name
-	// Fault is asked before each request and before its answer, and may do something instead:
-	// it gives the code of an error; nil: all goes well.
+	// Fault is called before each request and before its answer, and may return an error code to use
+	// instead. If nil, nothing fails.
 	Fault func(do string, answered bool) string
 
 	mu       sync.Mutex
 	listener net.Listener
-	conns    map[net.Conn]bool // true: a program, which has said hello
+	conns    map[net.Conn]bool // true: a program that has said hello
 	messages []Line
 	people   map[string]bool
 	next     int
@@ -114,7 +114,7 @@ func (s *Server) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.conns {
-		_ = conn.Close() // whoever reads from it notices
+		_ = conn.Close() // its reader notices
 	}
 }
 
@@ -182,12 +182,12 @@ func (s *Server) send(conn net.Conn, l Line) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l.Seq > 0 && l.Error == "" {
-		s.conns[conn] = true // from now on it is told what happens
+		s.conns[conn] = true // from now on it receives events
 	}
 	return write(conn, l)
 }
 
-// write sends one line. Whoever does not read must not delay everybody else.
+// write sends one line. A client that does not read must not delay the others.
 func write(conn net.Conn, l Line) error {
 	data, err := json.Marshal(l)
 	if err == nil {
@@ -199,19 +199,19 @@ func write(conn net.Conn, l Line) error {
 	return err
 }
 
-// report sends an event to everybody. The lock is held.
+// report sends an event to everybody. The caller holds the lock.
 func (s *Server) report(event string, m Line) {
 	m.Event, m.Data = event, nil
 	for conn, program := range s.conns {
 		if program {
-			_ = write(conn, m) // whoever is not there any more reads it later
+			_ = write(conn, m) // a client that has left reads it later
 		} else if event != "deleted" {
 			fmt.Fprintf(conn, "%s: %s\n", m.From, strings.ReplaceAll(m.Text, "\n", "\n    "))
 		}
 	}
 }
 
-// Do carries out a request of somebody and gives the answer.
+// Do runs somebody's request and returns the answer.
 func (s *Server) Do(name string, r Line) Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,14 +258,14 @@ func (s *Server) Do(name string, r Line) Line {
 	return Line{}
 }
 
-// Messages is what is in a channel, the oldest first.
+// Messages returns the messages of a channel, the oldest first.
 func (s *Server) Messages(channel string) []Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(s.messages), func(m Line) bool { return m.Channel != channel })
 }
 
-// hello names all channels, each with its newest message.
+// hello lists all channels, each with its newest message.
 func (s *Server) hello(name string) Line {
 	a := Line{From: name}
 	for _, c := range s.Channels {
@@ -280,7 +280,7 @@ func (s *Server) hello(name string) Line {
 	return a
 }
 
-// say makes a message, once for each nonce.
+// say creates a message, once per nonce.
 func (s *Server) say(name string, r Line) Line {
 	if utf8.RuneCountInString(r.Text) > maxText || r.Channel == "" {
 		return Line{Error: invalid}
@@ -298,12 +298,12 @@ func (s *Server) say(name string, r Line) Line {
 	return Line{ID: m.ID}
 }
 
-// read gives the messages after one, the oldest first, or before one, the newest first; with
-// an id that one alone.
+// read returns the messages after one, the oldest first, or before one, the newest first; with
+// an id only that message.
 func (s *Server) read(r Line) Line {
 	var found []Line
 	for _, m := range s.messages {
-		n, _ := strconv.Atoi(m.ID) // we gave it
+		n, _ := strconv.Atoi(m.ID) // we assigned it
 		after, _ := strconv.Atoi(r.After)
 		before, err := strconv.Atoi(r.Before)
 		if m.Channel == r.Channel && n > after && (err != nil || n < before) && (r.ID == "" || r.ID == m.ID) {

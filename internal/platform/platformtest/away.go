@@ -10,7 +10,7 @@ import (
 	"chorus/internal/room"
 )
 
-// away are the cases of what happens while nobody is connected.
+// away are the cases about events while nobody is connected.
 var away = map[string]func(*testing.T, *Server){
 	"a broken connection loses nothing":       cut,
 	"history is read without gaps":            history,
@@ -19,7 +19,7 @@ var away = map[string]func(*testing.T, *Server){
 	"a message that is edited is read as new": readAgain,
 }
 
-// cut breaks the connection while somebody speaks. What is said then is reported, or found in
+// cut breaks the connection while somebody writes. Those messages are reported, or found in
 // the history.
 func cut(t *testing.T, s *Server) {
 	need(t, s.Cut != nil, "connection that breaks")
@@ -83,7 +83,7 @@ func history(t *testing.T, s *Server) {
 	if err := c.end(); err != nil {
 		t.Fatal(err)
 	}
-	const count = 130 // more than platforms give at once
+	const count = 130 // more than platforms return at once
 	var want []string
 	for i := range count {
 		want = append(want, s.Say(s.Channel, Post{Text: fmt.Sprint("meanwhile ", i)}))
@@ -108,7 +108,7 @@ func history(t *testing.T, s *Server) {
 	}
 }
 
-// A platform without history keeps what it delivered until that is confirmed.
+// A platform without history keeps deliveries until they are confirmed.
 func confirmed(t *testing.T, s *Server) {
 	p := s.Open()
 	if _, ok := p.(platform.History); ok {

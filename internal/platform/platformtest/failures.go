@@ -11,7 +11,7 @@ import (
 	"chorus/internal/platform"
 )
 
-// failures are the cases of calls that go wrong.
+// failures are the cases of failing calls.
 var failures = map[string]func(*testing.T, *Server){
 	"the answer is lost":               answerLost,
 	"the server fails":                 serverFails,
@@ -22,21 +22,21 @@ var failures = map[string]func(*testing.T, *Server){
 	"a connection ends when it should": ends,
 }
 
-// fail lets the next post go wrong.
+// fail makes the next post fail.
 func fail(t *testing.T, s *Server, f Failure) {
 	t.Helper()
 	need(t, s.Fail != nil, "way to fail on purpose")
 	s.Fail(f)
 }
 
-// again repeats a call, as the outbox does: the connection may have broken with the one before.
+// again repeats a call, as the outbox does: the connection may have broken with the previous one.
 func (c *session) again(call func(context.Context) (string, error)) (string, error) {
 	retry := platform.Retry{First: 10 * time.Millisecond, Max: time.Second, Call: soon, Log: slog.New(slog.DiscardHandler)}
 	return platform.Again(c.soon(), retry, "again", call)
 }
 
-// A post whose answer was lost is there once, whatever is tried next: by its nonce, or because
-// it is found. A platform that can do neither says so, and then it is never posted again.
+// A post whose answer was lost exists once, whatever is tried next: because of its nonce, or because
+// it is found. A platform without either says so, and then it is never posted again.
 func answerLost(t *testing.T, s *Server) {
 	c := connect(t, s)
 	call := c.call(s.Channel, "a", platform.Post{Text: "only once"})
@@ -81,7 +81,7 @@ func serverFails(t *testing.T, s *Server) {
 	}
 }
 
-// A limit is waited for, or reported with the time to wait.
+// The platform waits for a limit, or reports it with the time to wait.
 func limited(t *testing.T, s *Server) {
 	c := connect(t, s)
 	call := c.call(s.Channel, "a", platform.Post{Text: "patience"})
@@ -116,7 +116,7 @@ func noAnswer(t *testing.T, s *Server) {
 	}
 }
 
-// Only a post of the bot itself is found, and only one that was made since.
+// Only a post of the bot itself is found, and only one that was created since.
 func finds(t *testing.T, s *Server) {
 	c := connect(t, s)
 	s.Say(s.Channel, Post{Text: "the same words"})
@@ -149,8 +149,8 @@ func unreadable(t *testing.T, s *Server) {
 	}
 }
 
-// A connection ends with its context, also while a post waits for an answer and somebody's
-// button is being dealt with.
+// A connection ends with its context, even while a post waits for an answer and a
+// button is being handled.
 func ends(t *testing.T, s *Server) {
 	c := connect(t, s)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,7 +161,7 @@ func ends(t *testing.T, s *Server) {
 	}
 	go func() {
 		defer close(posted)
-		_, _ = c.Create(ctx, c.call(s.Channel, "a", platform.Post{Text: "late"})) // whether it is posted is not the question
+		_, _ = c.Create(ctx, c.call(s.Channel, "a", platform.Post{Text: "late"})) // the result does not matter
 	}()
 	if err := c.end(); err != nil {
 		t.Error(err)

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/room"
 )
 
-// inbound are the cases of what people do.
+// inbound are the cases about what people do.
 var inbound = map[string]func(*testing.T, *Server){
 	"a connection says who it is":     greets,
 	"a message arrives once":          arrivesOnce,
@@ -110,7 +110,7 @@ func inOrder(t *testing.T, s *Server) {
 	}
 }
 
-// Ids name one message on the whole platform, are ordered within a channel, and fit into the
+// Ids identify one message on the whole platform, are ordered within a channel, and fit into the
 // ids of threads.
 func ids(t *testing.T, s *Server) {
 	c := connect(t, s)
@@ -259,7 +259,7 @@ func command(t *testing.T, s *Server) {
 	})
 	list := []platform.Command{{Name: "agent", Description: "about agents", Sub: []platform.Command{
 		{Name: "list", Description: "list them", Options: []platform.Option{{Name: "like", Description: "part of a name"}}}}}}
-	for range 2 { // doing it again changes nothing
+	for range 2 { // repeating it changes nothing
 		if err := c.Platform.(platform.Commander).Register(c.soon(), list); err != nil {
 			t.Fatal(err)
 		}
@@ -296,7 +296,7 @@ func stranger(t *testing.T, s *Server) {
 	}
 }
 
-// Where the platform reports the bot's own messages at all, they are known as such, or the bot
+// If the platform reports the bot's own messages, they are recognized. Otherwise the bot
 // would answer itself.
 func ownMessage(t *testing.T, s *Server) {
 	c := connect(t, s)
@@ -315,7 +315,7 @@ func thread(t *testing.T, s *Server) {
 	need(t, ok, "threads")
 	id := s.Say(s.Channel, Post{Text: "a question"})
 	c.said(id)
-	for range 2 { // one that is there already is no error
+	for range 2 { // an existing thread is not an error
 		in, err := threads.OpenOn(c.soon(), s.Channel, id, strings.Repeat("name ", 10))
 		if err != nil || in.ID != id || in.Parent != s.Channel || in.Home() != s.Channel {
 			t.Fatalf("the thread is %+v, %v", in, err)

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// outbound are the cases of what the bot posts.
+// outbound are the cases about what the bot posts.
 var outbound = map[string]func(*testing.T, *Server){
 	"a post":                       post,
 	"a post that answers":          postReply,
@@ -28,7 +28,7 @@ func post(t *testing.T, s *Server) {
 	c := connect(t, s)
 	for i, text := range []string{"plain", "two\nlines", "quote \" back\\slash", "**bold** `code`\n```go\nx := 1\n```", "héllo 👋🏽 \u202e", "{\"do\":\"say\"}", "/stop", "a\rb\x00c"} {
 		id := c.post(s.Channel, fmt.Sprint(i), platform.Post{Text: text})
-		if m := shown(t, s, s.Channel, id); m.Text != text && i < 7 { // of the last one only that it makes no second message
+		if m := shown(t, s, s.Channel, id); m.Text != text && i < 7 { // the last text only must not create a second message
 			t.Errorf("%q is shown as %q", text, m.Text)
 		}
 		if n := len(own(s, s.Channel)); n != i+1 {
@@ -46,7 +46,7 @@ func postReply(t *testing.T, s *Server) {
 	if s.Delete == nil {
 		return
 	}
-	s.Delete(asked) // that it is gone is no reason not to answer
+	s.Delete(asked) // an answer is still posted if the question is deleted
 	if m := shown(t, s, s.Channel, c.post(s.Channel, "b", platform.Post{Text: "still yes", ReplyTo: asked})); m.Text != "still yes" {
 		t.Errorf("it is shown as %+v", m)
 	}
@@ -108,7 +108,7 @@ func reacts(t *testing.T, s *Server) {
 	}
 }
 
-// A name may be chosen by a model: it must not lead anywhere.
+// A model may choose the name: it must not point anywhere else.
 func fileIsPosted(t *testing.T, s *Server) {
 	c := connect(t, s)
 	for i, name := range []string{"notes.txt", "../../etc/pass\nwd", "a\"b.txt"} {
@@ -135,7 +135,7 @@ func fileIsPosted(t *testing.T, s *Server) {
 	}
 }
 
-// What a model writes notifies nobody, however it writes it.
+// A model's text notifies nobody, however it is written.
 func notifiesNobody(t *testing.T, s *Server) {
 	c := connect(t, s)
 	for i, text := range []string{"@everyone look", "@here look", mark.Person(s.Person) + " look", "<@&" + s.Guild + "> look", "<!channel> look"} {
@@ -155,7 +155,7 @@ func notifiesNobody(t *testing.T, s *Server) {
 	}
 }
 
-// The connector splits by Caps.MaxText: so much fits, and nothing is cut silently.
+// The connector splits by Caps.MaxText: that much fits, and nothing is silently cut.
 func longest(t *testing.T, s *Server) {
 	c := connect(t, s)
 	need(t, c.caps.MaxText > 0, "limit")

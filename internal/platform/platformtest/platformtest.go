@@ -1,9 +1,9 @@
-// Package platformtest is the suite that every chat platform passes: what people say, change
-// and press arrives, what the bot posts is shown once and notifies nobody, and calls that go
-// wrong say how. A new platform starts by calling Run with a server of its own.
+// Package platformtest is the test suite for chat platforms: what people say, change
+// and press arrives, the bot's posts appear once and notify nobody, and failing calls
+// say how they failed. A new platform starts by calling Run with its own server.
 //
-// It promises to know a platform by package platform and by Server alone. What a platform
-// cannot do is skipped, with the reason; nothing is skipped because it fails.
+// It promises to use a platform only through package platform and Server. It skips what a platform
+// cannot do, with the reason; it never skips something because it fails.
 package platformtest
 
 import (
@@ -21,14 +21,14 @@ import (
 	"chorus/internal/room"
 )
 
-// Server is the far side of a platform for one test: a real server or a simulator, what a
-// person does there, and what goes wrong on the way. A function that is nil is something that
-// cannot be done there, and the cases that need it are skipped. All of them may end the test.
+// Server is the far side of a platform for one test: a real server or a simulator, a
+// person's actions there, and faults. A nil function is not
+// possible there, and the cases that need it are skipped. All functions may end the test.
 type Server struct {
-	// Open makes a connection for the bot account, which the suite runs. The one before has ended.
+	// Open makes a connection for the bot account, which the suite runs. The previous one has ended.
 	Open    func() platform.Platform
-	Guild   string // in which the channels are
-	Channel string // in which the bot and the person may read and write
+	Guild   string // the guild of the channels
+	Channel string // the bot and the person may read and write here
 	Other   string // another one
 	Person  string // the id of the person
 
@@ -36,19 +36,19 @@ type Server struct {
 	Edit   func(id, text string)
 	Delete func(id string)
 	React  func(id, emoji string)
-	// Press is a press on a button, and Invoke a command; both wait until the platform knows
-	// that they were heard.
+	// Press presses a button, and Invoke gives a command. Both wait until the platform knows
+	// that they arrived.
 	Press  func(id, value string)
 	Invoke func(channel, command string, options map[string]string)
-	// Shows is what is in a channel, the oldest first, and Private what only the person sees.
+	// Shows returns a channel's messages, the oldest first, and Private what only the person sees.
 	Shows   func(channel string) []Shown
 	Private func() []string
 
-	Cut  func()          // breaks the bot's connection; it can connect again at once
-	Fail func(f Failure) // what happens to the next message that the bot posts
+	Cut  func()          // breaks the bot's connection; it can reconnect at once
+	Fail func(f Failure) // what happens to the bot's next post
 }
 
-// Post is what the person says.
+// Post is a person's message.
 type Post struct {
 	Text    string
 	ReplyTo string
@@ -66,19 +66,19 @@ type Shown struct {
 	Notified          []string       // whom it notifies
 }
 
-// Failure is what goes wrong with a post.
+// Failure is how a post fails.
 type Failure string
 
 // The failures.
 const (
-	Lost    Failure = "lost"    // it is done, and the answer does not come back
+	Lost    Failure = "lost"    // it succeeds, but the answer is lost
 	Refused Failure = "refused" // the server fails, and nothing is done
 	Limited Failure = "limited" // there were too many calls; nothing is done
-	Silent  Failure = "silent"  // nothing is done, and nothing is answered for a long time
+	Silent  Failure = "silent"  // nothing is done, and there is no answer for a long time
 )
 
 const (
-	soon  = 30 * time.Second // more than anything takes, also on a busy machine
+	soon  = 30 * time.Second // more than anything takes, even on a busy machine
 	grace = 5 * time.Second  // a connection has ended after that
 )
 
@@ -95,7 +95,7 @@ func Run(t *testing.T, start func(t *testing.T) *Server) {
 	}
 }
 
-// session is a running connection, and the sink that it reports to.
+// session is a running connection and its sink.
 type session struct {
 	*testing.T
 	platform.Platform
@@ -112,7 +112,7 @@ type session struct {
 
 var _ platform.Sink = (*session)(nil)
 
-// connect opens a connection and waits until it has named its channels.
+// connect opens a connection and waits for its list of channels.
 func connect(t *testing.T, s *Server, before ...func(*session)) *session {
 	t.Helper()
 	p := s.Open()
@@ -187,20 +187,20 @@ func (*session) Form(_ context.Context, p platform.Press) (platform.Form, bool) 
 	return platform.FormOf(p.Value)
 }
 
-// seen is all that was reported so far.
+// seen returns all events so far.
 func (c *session) seen() []platform.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.events)
 }
 
-// await waits for an event, also one that came before.
+// await waits for an event, including earlier ones.
 func (c *session) await(what string, fits func(platform.Event) bool) platform.Event {
 	c.Helper()
 	return c.awaitNth(1, what, fits)
 }
 
-// awaitNth waits for the nth event of a sort.
+// awaitNth waits for the nth event of a kind.
 func (c *session) awaitNth(n int, what string, fits func(platform.Event) bool) platform.Event {
 	c.Helper()
 	late := time.After(soon)
@@ -233,12 +233,12 @@ func (c *session) soon() context.Context {
 	return ctx
 }
 
-// call is what the outbox would do about a post.
+// call is what the outbox would call for a post.
 func (c *session) call(channel, key string, p platform.Post) outbox.Call {
 	return outbox.Call{Lane: journal.Lane{Platform: c.Name(), Bot: "bot", Channel: channel}, Key: key, Nonce: "nonce-" + key, Body: p.Body(), File: []byte(p.Content)}
 }
 
-// post makes a message.
+// post creates a message.
 func (c *session) post(channel, key string, p platform.Post) string {
 	c.Helper()
 	id, err := c.Create(c.soon(), c.call(channel, key, p))
@@ -248,7 +248,7 @@ func (c *session) post(channel, key string, p platform.Post) string {
 	return id
 }
 
-// about is a call about a message that is there.
+// about is a call about an existing message.
 func (c *session) about(channel, id string, p platform.Post) outbox.Call {
 	call := c.call(channel, "about-"+id, p)
 	call.ID = id
@@ -266,18 +266,18 @@ func shown(t *testing.T, s *Server, channel, id string) Shown {
 	return list[i]
 }
 
-// private waits until only the person is shown something.
+// private waits until the person, and nobody else, sees a text.
 func private(t *testing.T, s *Server, text string) {
 	t.Helper()
 	polltest.Until(t, "the person is shown "+text, func() bool { return slices.Contains(s.Private(), text) })
 }
 
-// own is what the bot has posted in a channel.
+// own returns what the bot has posted in a channel.
 func own(s *Server, channel string) []Shown {
 	return slices.DeleteFunc(slices.Clone(s.Shows(channel)), func(m Shown) bool { return !m.Own })
 }
 
-// need skips a case that this platform cannot have.
+// need skips a case that this platform cannot run.
 func need(t *testing.T, can bool, what string) {
 	t.Helper()
 	if !can {
