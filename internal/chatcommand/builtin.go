@@ -12,7 +12,7 @@ import (
 	"chorus/internal/platform"
 )
 
-// Builtin are the commands about the conversation itself, which no operation of their own stands for.
+// Builtin lists the commands about the conversation itself that have no operation of their own.
 func Builtin() []platform.Command {
 	modes := platform.Option{Name: "mode", Description: "what the agent may do with the next message"}
 	for _, m := range []string{"plan", "review", "implement", "verify", "off"} {
@@ -39,7 +39,7 @@ func Builtin() []platform.Command {
 	}
 }
 
-// builtin carries out a command about the conversation itself; false: it is none.
+// builtin runs a command about the conversation itself. It returns false if the command is not one of those.
 func (t *turn) builtin(ctx context.Context, name, rest string) (operations.CommandAnswer, bool, error) {
 	carry := map[string]func(context.Context, string) (string, error){
 		"help": t.help, "status": t.status, "cost": t.cost, "tools": t.tools, "model": t.model, "mode": t.mode, "steer": t.steer, "stop": t.stop, "clear": t.clear,
@@ -71,7 +71,7 @@ func (t *turn) help(_ context.Context, about string) (string, error) {
 	return b.String(), nil
 }
 
-// rows are lines of a name and a value, as a block of text; those without a value are left out.
+// rows formats names and values as a block of text, one per line. Rows without a value are left out.
 func rows(pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(block)
@@ -83,7 +83,7 @@ func rows(pairs ...string) string {
 	return b.String() + strings.TrimSpace(block)
 }
 
-// block begins a block of text in Markdown.
+// block starts a block of text in Markdown.
 const block = "```\n"
 
 func modelOf(s operations.Session) string {

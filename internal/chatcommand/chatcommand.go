@@ -1,9 +1,9 @@
-// Package chatcommand carries out what people type behind a slash in a conversation that a server holds: on its page, in a
-// terminal that talks to the server, over the API.
+// Package chatcommand runs the slash commands that people type in a conversation that a server holds: on its page, in a
+// terminal connected to the server, or over the API.
 //
-// It promises that a command runs as whoever typed it, with what their token allows, about the conversation it was typed in;
-// that nothing is destroyed before the same person has confirmed it; and that a line which is no command but calls a skill, or
-// begins with a path, reaches the agent as it was typed.
+// It promises that a command runs with the rights of whoever typed it, limited by their token, on the conversation it
+// was typed in; that nothing is destroyed before the same person has confirmed it; and that a line that calls a skill or
+// begins with a path, and is no command, reaches the agent unchanged.
 package chatcommand
 
 import (
@@ -23,26 +23,26 @@ import (
 	"chorus/internal/suggest"
 )
 
-// Handler carries out operations.Commands by way of the operations that the commands stand for.
+// Handler implements operations.Commands with the operations behind the commands.
 type Handler struct {
 	open  func() (*commands, error)
 	files FilesOf
 }
 
-// FilesOf finds files that a conversation would find in its folder, if somebody began it so: at most so many, by letters of their names.
+// FilesOf finds files in the folder that a new conversation would get, by letters of their names, up to a limit.
 type FilesOf func(ctx context.Context, by operation.Caller, in operations.NewSession, match string, most int) ([]string, error)
 
 var _ operations.Commands = (*Handler)(nil)
 
-// commands are what the handler works with, made with the first command: operations may be asked for only when everything
-// is wired.
+// commands is what the handler works with. It is created with the first command, because operations can only be called
+// once everything is wired.
 type commands struct {
 	to   operation.Executor
 	set  *slash.Set
 	list []platform.Command
 }
 
-// New makes a handler for the operations of a server. They are asked for with the first command.
+// New returns a handler for the operations of a server. It first uses them with the first command.
 func New[E operation.Executor](executor func() E, files FilesOf) *Handler {
 	return &Handler{files: files, open: sync.OnceValues(func() (*commands, error) {
 		c := &commands{to: executor()}
@@ -55,7 +55,7 @@ func New[E operation.Executor](executor func() E, files FilesOf) *Handler {
 	})}
 }
 
-// turn is one line that somebody typed, with where they typed it.
+// turn is a line that somebody typed, and where they typed it.
 type turn struct {
 	*commands
 	by      operation.Caller
@@ -74,14 +74,14 @@ func (h *Handler) begin(ctx context.Context, by operation.Caller, id, line strin
 	}
 	if thread, err := chat.ParseThreadID(session.Thread); err == nil {
 		by.Session = thread
-		if by.May(operation.Admin) { // others type only where their own conversations are held, which is what no place means
+		if by.May(operation.Admin) { // others type only where their own conversations are held, which an empty place means
 			by.Here = thread.Transport() + ":" + thread.Place()
 		}
 	}
 	return &turn{commands: c, by: by, session: session, line: strings.TrimSpace(line)}, nil
 }
 
-// surroundings say who typed the line, and what stands for values that were left out.
+// surroundings returns who typed the line and the values for fields that were left out.
 func (t *turn) surroundings() slash.Surroundings {
 	return slash.Surroundings{
 		Caller: func(room.Author, room.Channel, bool) operation.Caller { return t.by },
@@ -129,7 +129,7 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 	return operations.CommandAnswer{Text: answer.Text}, nil
 }
 
-// cut takes the first word off.
+// cut splits off the first word.
 func cut(words string) (first, rest string) {
 	fields := strings.Fields(words)
 	if len(fields) == 0 {
@@ -142,7 +142,7 @@ func (t *turn) knows(name string) bool {
 	return slices.ContainsFunc(t.list, func(c platform.Command) bool { return strings.EqualFold(c.Name, name) })
 }
 
-// unknown says what to do about a command that does not exist.
+// unknown returns the message for a command that does not exist.
 func unknown(name string, list []platform.Command) string {
 	var names []string
 	for _, c := range list {
@@ -154,7 +154,7 @@ func unknown(name string, list []platform.Command) string {
 	return "There is no command /" + name + "; /help lists them. To send the words to the agent as they are, begin with something else than a slash."
 }
 
-// say gives words to the agent.
+// say sends text to the agent.
 func (t *turn) say(ctx context.Context, words string) (operations.CommandAnswer, error) {
 	_, err := operations.Say.Call(ctx, t.to, t.by, operations.Message{ID: t.session.ID, Message: words})
 	return operations.CommandAnswer{Said: err == nil}, err
@@ -175,7 +175,7 @@ func (t *turn) callsSkill(ctx context.Context, name, rest string) (bool, error) 
 	return slices.ContainsFunc(list, func(one operations.Skill) bool { return one.Name == name }), err
 }
 
-// skills are those that can be called in the session.
+// skills returns the skills that can be called in the session.
 func (t *turn) skills(ctx context.Context) ([]operations.Skill, error) {
 	place := operations.SkillPlace{Session: t.session.ID}
 	if t.session.ID == "" { // it does not exist yet
@@ -185,10 +185,10 @@ func (t *turn) skills(ctx context.Context) ([]operations.Skill, error) {
 	return list.Items, err
 }
 
-// maxSuggestions is how many ways to go on are named: more are not read.
+// maxSuggestions limits the suggestions; nobody reads more.
 const maxSuggestions = 25
 
-// maxFiles is how many files are named.
+// maxFiles limits the files that are suggested.
 const maxFiles = 12
 
 // CompleteCommand implements operations.Commands.
@@ -213,7 +213,7 @@ func (h *Handler) CompleteFirst(ctx context.Context, by operation.Caller, in ope
 	})
 }
 
-// complete says how a line could go on. A file is looked for by files.
+// complete suggests how a line can continue. files finds files.
 func (t *turn) complete(ctx context.Context, line string, files func(ctx context.Context, name string) ([]operations.Completion, error)) (out operation.List[operations.Completion], err error) {
 	out.Items = []operations.Completion{}
 	if name, isFile := strings.CutPrefix(line, "@"); isFile {
@@ -248,7 +248,7 @@ func (t *turn) complete(ctx context.Context, line string, files func(ctx context
 	return out, nil
 }
 
-// files are those of the conversation's folder that a name could mean.
+// files finds files in the conversation's folder that match a name.
 func (t *turn) files(ctx context.Context, name string) ([]operations.Completion, error) {
 	list, err := operations.SessionFiles.Call(ctx, t.to, t.by, operations.SessionFileQuery{ID: t.session.ID, Match: name, Limit: maxFiles})
 	var found []string
@@ -258,7 +258,7 @@ func (t *turn) files(ctx context.Context, name string) ([]operations.Completion,
 	return named(found), err
 }
 
-// named are completions that name files.
+// named turns file names into completions.
 func named(paths []string) []operations.Completion {
 	out := []operations.Completion{}
 	for _, path := range paths {
@@ -267,7 +267,7 @@ func named(paths []string) []operations.Completion {
 	return out
 }
 
-// values are what an option can be, of what the person may see.
+// values returns the possible values of an option that the person may see.
 func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggestion) {
 	choices, ok := t.set.As(t.surroundings()).Complete(ctx, platform.Invocation{Path: at.Path, Text: map[string]string{at.Option.Name: at.Typed}}, at.Option.Name)
 	switch {
@@ -282,7 +282,7 @@ func (t *turn) values(ctx context.Context, at slash.Typing) (out []slash.Suggest
 	return out
 }
 
-// Models are those that could answer, with what they cost; of the one that answers now that is said first.
+// Models lists the available models with their prices. The current one comes first and says so.
 func Models(ctx context.Context, to operation.Executor, by operation.Caller, at slash.Typing, now string) (out []slash.Suggestion) {
 	list, err := operations.ListModels.Call(ctx, to, by, operation.None{})
 	if err != nil {

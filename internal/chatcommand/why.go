@@ -15,15 +15,15 @@ import (
 	"chorus/internal/text"
 )
 
-// How much of a run /why looks at, and how much of each thing it tells.
+// Limits of what /why reads of a run, and of each part that it shows.
 const (
 	maxWhyEvents = 5000
 	maxWhyRules  = 20
 	maxWhyLine   = 200
 )
 
-// why explains an answer, the last one unless it is told which: who asked, what it knew and was shown beside that, what was allowed, what it read
-// and changed, what it cost.
+// why explains an answer, by default the last one: who asked, what the agent knew and was shown, what was allowed, what
+// it read and changed, and what it cost.
 func (t *turn) why(ctx context.Context, which string) (string, error) {
 	if len(t.session.Runs) == 0 {
 		return "nothing has been answered here yet", nil
@@ -65,8 +65,8 @@ func (t *turn) why(ctx context.Context, which string) (string, error) {
 	return rows(pairs...), nil
 }
 
-// answerAt is the number of an event of the answer that somebody means: 2 is the one before the last, #120 that of event 120, as the addresses of
-// answers on a page end with #e120.
+// answerAt returns the number of an event of the answer that is meant: 2 is the second to last answer, #120 the answer
+// of event 120, as in page addresses that end with #e120.
 func (t *turn) answerAt(which string) (int64, error) {
 	if _, after, ok := strings.Cut(which, "#"); ok {
 		if seq, err := strconv.ParseInt(strings.TrimPrefix(after, "e"), 10, 64); err == nil && seq > 0 {
@@ -87,7 +87,7 @@ func (t *turn) answerAt(which string) (int64, error) {
 	return t.session.Runs[n-1].Seq, nil
 }
 
-// runEvents are the events of a run, which began with a number.
+// runEvents returns the events of a run that begins at a number.
 func (t *turn) runEvents(ctx context.Context, run string, seq int64) (out []chat.Event, err error) {
 	for q := (operations.EventQuery{ID: t.session.ID, After: max(seq-1, 0), Limit: 500}); len(out) < maxWhyEvents; {
 		page, err := operations.Events.Call(ctx, t.to, t.by, q)
@@ -97,11 +97,11 @@ func (t *turn) runEvents(ctx context.Context, run string, seq int64) (out []chat
 		for _, raw := range page.Items {
 			body, err := chat.DecodeBody(chat.Kind(raw.Kind), raw.Body)
 			if err != nil {
-				continue // of a newer Chorus
+				continue // from a newer version of Chorus
 			}
 			out = append(out, chat.Event{Seq: raw.Seq, At: raw.At, Run: run, Body: body})
 			if end, over := body.(chat.RunEnded); over && end.Run == run {
-				return out, nil // what comes after is of others
+				return out, nil // later events belong to other runs
 			}
 		}
 		if page.Next == "" {
@@ -114,7 +114,7 @@ func (t *turn) runEvents(ctx context.Context, run string, seq int64) (out []chat
 	return out, nil
 }
 
-// promptWords is what somebody asked.
+// promptWords returns the text of a prompt.
 func (t *turn) promptWords(ctx context.Context, seq int64) string {
 	page, err := operations.Events.Call(ctx, t.to, t.by, operations.EventQuery{ID: t.session.ID, After: max(seq-1, 0), Limit: 1})
 	if err != nil || len(page.Items) == 0 {
@@ -133,7 +133,7 @@ func (t *turn) promptWords(ctx context.Context, seq int64) string {
 	return ""
 }
 
-// decisions tell what was allowed or not and by which rule, in the order in which it was decided.
+// decisions lists what was allowed or denied and by which rule, in order.
 func (t *turn) decisions(ctx context.Context, run string, add func(name, value string)) {
 	list, err := operations.ListAudit.Call(ctx, t.to, t.by, operations.AuditQuery{Session: t.session.ID, Run: run, Limit: maxWhyRules})
 	if operation.KindOf(err) == operation.Forbidden && err != nil {
@@ -141,7 +141,7 @@ func (t *turn) decisions(ctx context.Context, run string, add func(name, value s
 		return
 	}
 	names := t.tokenNames(ctx)
-	for i := len(list.Items) - 1; i >= 0; i-- { // the newest come first
+	for i := len(list.Items) - 1; i >= 0; i-- { // newest first
 		line := list.Items[i]
 		name := map[string]string{"ask_approved": "approved", "ask_denied": "denied", "allow": "allowed"}[line.Decision]
 		words := strings.Replace(strings.TrimPrefix(line.Action, "tool:"), ":", " ", 1)
@@ -155,11 +155,11 @@ func (t *turn) decisions(ctx context.Context, run string, add func(name, value s
 	}
 }
 
-// tokenNames are the names of tokens by id, where the caller may see them.
+// tokenNames maps token ids to names, if the caller may see them.
 func (t *turn) tokenNames(ctx context.Context) map[string]string {
 	list, err := operations.ListTokens.Call(ctx, t.to, t.by, operation.None{})
 	if err != nil {
-		return nil // ids are shown instead
+		return nil // show ids instead
 	}
 	out := map[string]string{}
 	for _, token := range list.Items {
@@ -168,7 +168,7 @@ func (t *turn) tokenNames(ctx context.Context) map[string]string {
 	return out
 }
 
-// decidedBy says who answered by their name: "by local:ada" is by ada.
+// decidedBy returns the name of who answered: "by local:ada" gives ada.
 func decidedBy(detail string, names map[string]string) string {
 	who, ok := strings.CutPrefix(detail, "by ")
 	_, id, of := strings.Cut(who, ":")
@@ -178,7 +178,7 @@ func decidedBy(detail string, names map[string]string) string {
 	return "by " + cmp.Or(names[id], id)
 }
 
-// whyOutcome is how the run ended.
+// whyOutcome says how the run ended.
 func whyOutcome(run render.RunSteps) string {
 	if run.End == nil {
 		return "still on"

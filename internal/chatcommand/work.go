@@ -21,7 +21,7 @@ func (t *turn) diff(ctx context.Context, _ string) (string, error) {
 	return fenced(changed.Text), nil
 }
 
-// notesUsage says how notes are read and written.
+// notesUsage describes how to read and write notes.
 const notesUsage = "Say it like this: /notes, /notes get KEY, /notes set KEY TEXT, /notes clear [KEY]"
 
 func (t *turn) notes(ctx context.Context, rest string) (string, error) {
@@ -63,11 +63,11 @@ func (t *turn) listNotes(ctx context.Context) (string, error) {
 	return fenced(b.String()), nil
 }
 
-// noteKeys are how a line that names a note could go on.
+// noteKeys suggests continuations of a line that names a note.
 func (t *turn) noteKeys(ctx context.Context, typed string) (out []platform.Choice) {
 	list, err := operations.SessionNotes.Call(ctx, t.to, t.by, t.ref())
 	if err != nil {
-		return nil // nothing is suggested
+		return nil // no suggestions
 	}
 	for _, n := range list.Items {
 		if strings.HasPrefix(n.Key, typed) {
@@ -89,11 +89,11 @@ func (t *turn) prompts(ctx context.Context, _ string) (string, error) {
 	return fenced(b.String()), nil
 }
 
-// promptNames are the prompts of MCP servers that a line /server:… could become.
+// promptNames returns the prompts of MCP servers that match a line /server:….
 func (t *turn) promptNames(ctx context.Context, line string) (out []slash.Suggestion) {
 	list, err := operations.SessionPrompts.Call(ctx, t.to, t.by, t.ref())
 	if err != nil {
-		return nil // nothing is suggested
+		return nil // no suggestions
 	}
 	for _, p := range list.Items {
 		if strings.HasPrefix(p.Name, line) {
@@ -103,7 +103,7 @@ func (t *turn) promptNames(ctx context.Context, line string) (out []slash.Sugges
 	return out
 }
 
-// fenced is a block of text in Markdown, whatever the text holds.
+// fenced returns a block of text in Markdown, whatever the text contains.
 func fenced(text string) string {
 	fence := "```"
 	for strings.Contains(text, fence) {

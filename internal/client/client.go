@@ -1,14 +1,14 @@
-// Package client carries operations out on a Chorus server: each is the HTTP request that its definition
-// says, and what a session does comes back as its event stream.
+// Package client runs operations on a Chorus server: each becomes the HTTP request that its definition describes, and a
+// session's activity comes back as its event stream.
 //
 // It promises:
-//   - whoever is handed a Client as an executor need not know that it is one: errors are *operation.Error
-//     of the same kinds, with the server's own sentence;
-//   - a watch survives cut connections and restarts of the server: each event comes once, in
-//     order, without a gap;
+//   - code that gets a Client as an executor need not know that it is one: errors are
+//     *operation.Error of the same kinds, with the server's own message;
+//   - a watch survives lost connections and restarts of the server: each event is delivered once,
+//     in order, without gaps;
 //   - every call ends: with its context, with its own time limit, or with the server's answer;
-//     and no answer takes more room than its limit;
-//   - the token goes to the server it is for and nowhere else: redirects are not followed.
+//     no answer may exceed its size limit;
+//   - the token goes to its server and nowhere else: redirects are not followed.
 package client
 
 import (
@@ -25,24 +25,24 @@ import (
 	"chorus/internal/operation"
 )
 
-// Options are what a client is made of.
+// Options configures a client.
 type Options struct {
 	URL   string // http://127.0.0.1:8420
 	Token string
-	// Timeout is how long a call may take; 0: 60 s. Uploads and watches are not calls.
+	// Timeout limits a call; 0: 60 s. It does not apply to uploads and watches.
 	Timeout time.Duration
-	// GiveUpAfter is how long a watch waits for a server that is gone; 0: two minutes.
+	// GiveUpAfter is how long a watch waits for an unreachable server; 0: two minutes.
 	GiveUpAfter time.Duration
-	// Silence is how long a stream may say nothing, not even that it is still there; 0: 45 s.
+	// Silence is how long a stream may send nothing, not even a keepalive; 0: 45 s.
 	Silence time.Duration
-	// FirstWait is what a watch waits before it comes back; it doubles each time. 0: 250 ms.
+	// FirstWait is the first pause before a watch reconnects. It doubles each time. 0: 250 ms.
 	FirstWait time.Duration
-	// Away hears when a watch cannot come back to its server at once (true), and when it has (false); nil: nobody does.
+	// Away is called when a watch loses its server (true) and when it has it again (false). It may be nil.
 	Away func(bool)
 }
 
-// Client is a server as an executor. It may be used from any goroutine. The token says who the
-// caller is: callers that are named to it are not looked at.
+// Client is a server as an executor. It may be used from any goroutine. The token identifies the caller; callers passed
+// to its methods are ignored.
 type Client struct {
 	o    Options
 	base *url.URL
@@ -51,13 +51,13 @@ type Client struct {
 
 var _ operation.Executor = (*Client)(nil)
 
-// What an answer may be at most.
+// Size limits of answers.
 const (
 	maxAnswer  = 64 << 20
 	maxProblem = 1 << 20
 )
 
-// New makes a client. Nothing is sent yet.
+// New creates a client. It sends nothing yet.
 func New(o Options) (*Client, error) {
 	base, err := ParseURL(o.URL)
 	if err != nil {
@@ -91,11 +91,10 @@ func positive(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// Close lets go of connections that nobody uses.
+// Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ParseURL reads the address of a server; a missing scheme is http on this machine and
-// https elsewhere.
+// ParseURL parses the address of a server. Without a scheme it uses http for this machine and https for others.
 func ParseURL(text string) (*url.URL, error) {
 	text = strings.TrimSuffix(strings.TrimSpace(text), "/")
 	if text != "" && !strings.Contains(text, ":/") {
@@ -129,7 +128,7 @@ func Loopback(host string) bool {
 	return err == nil && ip.Unmap().IsLoopback()
 }
 
-// send sends a request and gives the answer if it is a good one; the caller closes it.
+// send sends a request and returns the response if it succeeded. The caller closes it.
 func (c *Client) send(r *http.Request) (*http.Response, error) {
 	res, err := c.http.Do(r)
 	if err != nil {
@@ -142,7 +141,7 @@ func (c *Client) send(r *http.Request) (*http.Response, error) {
 	return nil, c.problem(res)
 }
 
-// unreached says why there was no answer.
+// unreached explains why there was no response.
 func (c *Client) unreached(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):

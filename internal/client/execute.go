@@ -18,13 +18,13 @@ import (
 	"chorus/internal/operation"
 )
 
-// uploadTime is how long an upload may take.
+// uploadTime limits an upload.
 const uploadTime = 10 * time.Minute
 
-// replayedHeader marks an answer that an earlier request with the same key had.
+// replayedHeader marks the answer to an earlier request with the same key.
 const replayedHeader = "Idempotency-Replayed"
 
-// newRequest makes the request of an operation from its definition, the same from which the server made the route.
+// newRequest builds the request of an operation from its definition, from which the server also builds its route.
 func (c *Client) newRequest(ctx context.Context, d *operation.Definition, in any) (*http.Request, error) {
 	if len(d.HTTP) == 0 {
 		return nil, operation.Errorf(operation.Invalid, "%s cannot be asked of a server; run it where the server runs, without --server", d.Name)
@@ -81,7 +81,7 @@ func (c *Client) newRequest(ctx context.Context, d *operation.Definition, in any
 	return r, nil
 }
 
-// unsendable is a field that has a value and no way over the wire.
+// unsendable finds a field that has a value but cannot be sent.
 func unsendable(d *operation.Definition, in reflect.Value) string {
 	for _, f := range reflect.VisibleFields(d.In) {
 		if f.Tag.Get("json") == "-" && f.Tag.Get("key") == "" && f.Type != reflect.TypeFor[operation.File]() && !in.FieldByIndex(f.Index).IsZero() {
@@ -91,7 +91,7 @@ func unsendable(d *operation.Definition, in reflect.Value) string {
 	return ""
 }
 
-// queryText writes a value as the query has it. Whoever asks for more than a page has gets the largest page.
+// queryText formats a value for the query. A limit above the maximum page size becomes the maximum.
 func queryText(f operation.Field, value reflect.Value) string {
 	value = reflect.Indirect(value)
 	if t, ok := value.Interface().(time.Time); ok {
@@ -141,7 +141,7 @@ func (c *Client) Execute(ctx context.Context, _ operation.Caller, d *operation.D
 	return out, nil
 }
 
-// asRepeated marks an output that had been given before, where it has a place for that.
+// asRepeated marks an output as a repeated answer, if it has a field for that.
 func asRepeated(out any) any {
 	v := reflect.New(reflect.TypeOf(out)).Elem()
 	v.Set(reflect.ValueOf(out))
@@ -164,7 +164,7 @@ func (c *Client) download(ctx context.Context, d *operation.Definition, in any) 
 	return operation.File{ReadCloser: body, MediaType: res.Header.Get("Content-Type"), Size: max(res.ContentLength, 0)}, nil
 }
 
-// Follow implements operation.Executor. A stream with numbers survives cut connections: see watch.
+// Follow implements operation.Executor. A stream with numbers survives lost connections: see watch.
 func (c *Client) Follow(ctx context.Context, _ operation.Caller, d *operation.Definition, in any) iter.Seq2[any, error] {
 	if d.Position != nil {
 		return c.watch(ctx, d, in)
@@ -199,17 +199,16 @@ func (c *Client) Follow(ctx context.Context, _ operation.Caller, d *operation.De
 	}
 }
 
-// pieces is an answer that is read as it comes. No piece may take longer than the client bears silence; what
-// is done with a piece may.
+// pieces is an answer that is read as it arrives. No piece may take longer than Options.Silence; handling a piece may.
 type pieces struct {
 	client *Client
-	ctx    context.Context // the caller's
+	ctx    context.Context // the caller's context
 	body   io.ReadCloser
 	cancel context.CancelFunc
 	timer  *time.Timer
 }
 
-// pieces sends a request whose answer is read piece by piece; it must be closed.
+// pieces sends a request whose answer is read piece by piece. The caller must close it.
 func (c *Client) pieces(r *http.Request) (*pieces, *http.Response, error) {
 	ctx := r.Context()
 	within, cancel := context.WithCancel(ctx)
@@ -231,7 +230,7 @@ func (p *pieces) silent() error {
 	return operation.Errorf(operation.Unavailable, "%s said nothing for %s; try again when it has less to do", p.client.base.Host, p.client.o.Silence)
 }
 
-// Read implements io.Reader. Its errors are for people.
+// Read implements io.Reader. Its errors are written for people.
 func (p *pieces) Read(into []byte) (int, error) {
 	p.timer.Reset(p.client.o.Silence)
 	n, err := p.body.Read(into)

@@ -12,7 +12,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// trouble is a problem as the server sends it.
+// trouble is a problem as sent by the server.
 type trouble struct {
 	Type   string `json:"type"`
 	Detail string `json:"detail"`
@@ -25,7 +25,7 @@ type trouble struct {
 	About any `json:"about"`
 }
 
-// kinds are what a status means where the server does not name a kind that we know.
+// kinds maps statuses to kinds, for servers that send no kind we know.
 var kinds = map[int]operation.Kind{
 	http.StatusBadRequest: operation.Invalid, http.StatusUnprocessableEntity: operation.Conflict, http.StatusUnauthorized: operation.Unsigned,
 	http.StatusForbidden: operation.Forbidden, http.StatusNotFound: operation.NotFound, http.StatusConflict: operation.Conflict,
@@ -34,7 +34,7 @@ var kinds = map[int]operation.Kind{
 	http.StatusUnsupportedMediaType: operation.Invalid, http.StatusMethodNotAllowed: operation.Invalid,
 }
 
-// problem makes an error of an answer that is none.
+// problem turns a response that is not a success into an error.
 func (c *Client) problem(res *http.Response) error {
 	out := &operation.Error{Kind: operation.Failed}
 	if kind, ok := kinds[res.StatusCode]; ok {
@@ -45,7 +45,7 @@ func (c *Client) problem(res *http.Response) error {
 		out.Message = fmt.Sprintf("%s sends us elsewhere, to %.200q; give that address as --server", c.base.Host, res.Header.Get("Location"))
 		return out
 	}
-	data, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // what came counts
+	data, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status is enough
 	var t trouble
 	if json.Unmarshal(data, &t) != nil || t.Detail == "" && t.Error == "" {
 		out.Message = fmt.Sprintf("%s answered %s; is it a Chorus server?", c.base.Host, res.Status)
@@ -63,8 +63,8 @@ func (c *Client) problem(res *http.Response) error {
 	return out
 }
 
-// about is what is wrong with an input without where that stood in the request, which the caller has not
-// seen; otherwise where it was said of the input as a whole.
+// about describes what is wrong with an input without its position in the request, which the caller has not seen. For
+// the input as a whole, it keeps the position.
 func (t *trouble) about(otherwise string) string {
 	said := make([]string, 0, len(t.Fields))
 	for _, f := range t.Fields {

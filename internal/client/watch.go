@@ -17,14 +17,14 @@ import (
 	"chorus/internal/operation"
 )
 
-// maxLine is more than any event of ours: results are cut long before.
+// maxLine is larger than any event of ours: results are cut long before.
 const maxLine = 32 << 20
 
-// lastWait is the longest pause between two attempts to come back.
+// lastWait is the longest pause between two reconnects.
 const lastWait = 10 * time.Second
 
-// watch follows a stream whose items have numbers. A connection that breaks is taken up behind the last
-// whole number, until the server is gone for longer than the client waits.
+// watch follows a stream whose items have numbers. It resumes a broken connection after the last complete number, until
+// the server has been unreachable for longer than the client waits.
 func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		w := &watch{client: c, definition: d, in: reflect.New(d.In).Elem(), yield: yield}
@@ -78,8 +78,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// passing reports whether it may be better in a moment: a cut, a server that starts or is
-// too busy.
+// passing reports whether a retry may succeed: after a cut, or if the server is starting or too busy.
 func passing(err error) bool {
 	switch operation.KindOf(err) {
 	case operation.Unavailable, operation.Busy:
@@ -92,25 +91,25 @@ func passing(err error) bool {
 	}
 }
 
-// watch is one reader over all its connections.
+// watch is one reader across all its connections.
 type watch struct {
 	client     *Client
 	definition *operation.Definition
 	in         reflect.Value
-	resume     reflect.Value // the field of in with the number, which travels in a header
-	after      int64         // the last number that was given on, whole
-	group      []any         // items of a number whose last has not come yet
+	resume     reflect.Value // the field of in with the number, which is sent in a header
+	after      int64         // the last complete number that was delivered
+	group      []any         // items of a number whose last item has not arrived yet
 	yield      func(any, error) bool
-	heard      bool // this connection said something
-	over       bool // the reader has enough
-	away       bool // somebody was told that the server is
+	heard      bool // this connection has sent something
+	over       bool // the reader has stopped
+	away       bool // Away was called
 }
 
-// once is one connection. It ends with an error, or when the reader has enough.
+// once reads one connection. It ends with an error or when the reader stops.
 func (w *watch) once(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w.group = nil // a number that was cut comes whole again
+	w.group = nil // an incomplete number is sent again in full
 	r, err := w.client.newRequest(ctx, w.definition, w.in.Interface())
 	if err != nil {
 		return err
@@ -138,7 +137,7 @@ func (w *watch) once(ctx context.Context) error {
 	return w.read(bufio.NewReaderSize(res.Body, 32<<10), func() { silence.Reset(w.client.o.Silence) })
 }
 
-// read takes frames until the connection ends.
+// read reads frames until the connection ends.
 func (w *watch) read(in *bufio.Reader, alive func()) error {
 	var data []byte
 	for {
@@ -169,7 +168,7 @@ func (w *watch) read(in *bufio.Reader, alive func()) error {
 	}
 }
 
-// readLine reads a line without its end. io.EOF: there is no further line; one that is cut off is an error.
+// readLine reads a line without its line break. It returns io.EOF at the end and an error for an incomplete line.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var whole []byte
 	for {
@@ -190,8 +189,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// frame takes one object. Those of one number are given on together, when the last is
-// here: after a cut they all come again.
+// frame handles one object. Objects of one number are delivered together once the last arrives; after a cut, all of them are sent again.
 func (w *watch) frame(data []byte) error {
 	if data == nil {
 		return nil
@@ -206,7 +204,7 @@ func (w *watch) frame(data []byte) error {
 		w.over = !w.yield(item, nil)
 		return nil
 	case number <= w.after:
-		return nil // known
+		return nil // already delivered
 	}
 	w.group = append(w.group, item)
 	if more {

@@ -1,5 +1,5 @@
-// Package docsite is the documentation as pages: served with a search that works without JavaScript, or written as files that any web
-// server can serve, with an index that a small script searches. All links are relative, so both look the same.
+// Package docsite renders the documentation as pages: served with a search that works without JavaScript, or written as
+// static files with an index that a small script searches. All links are relative, so both look the same.
 package docsite
 
 import (
@@ -12,7 +12,7 @@ import (
 	"chorus/internal/markdown"
 )
 
-// Site is all pages. It does not change once it is made.
+// Site holds all pages. It does not change after Load.
 type Site struct {
 	Pages []*Page // in the order of the list
 	files fs.FS
@@ -23,13 +23,13 @@ type Page struct {
 	Path     string // of its source, such as guides/models.md
 	Group    string
 	Title    string
-	Summary  string // its first sentences, without markup
+	Summary  string // its first sentences, as plain text
 	Source   string
 	Sections []Section
 	html     string
 }
 
-// Section is a part of a page that a search finds.
+// Section is a part of a page that a search can find.
 type Section struct {
 	ID, Title, Text string
 }
@@ -37,10 +37,10 @@ type Section struct {
 // Href is the page's address on the site.
 func (p *Page) Href() string { return strings.TrimSuffix(p.Path, ".md") + ".html" }
 
-// Name is what people call it, such as models.
+// Name is the short name for people, such as models.
 func (p *Page) Name() string { return strings.TrimSuffix(path.Base(p.Path), ".md") }
 
-// groups are the headings of the list, in order, with what belongs to them.
+// groups are the headings of the list in order, with the pages below them.
 var groups = []struct {
 	name   string
 	belong func(string) bool
@@ -50,7 +50,7 @@ var groups = []struct {
 	{"Guides", func(string) bool { return true }},
 }
 
-// groupOrder and firstPages are what the list begins with; the rest follows by title.
+// groupOrder and firstPages are listed first; the rest follows by title.
 var (
 	groupOrder = []string{"Begin", "Guides"}
 	firstPages = []string{"repository", "community", "team", "operator"}
@@ -115,7 +115,7 @@ func (s *Site) page(name, source string) *Page {
 	return p
 }
 
-// resolve is where a link of a page leads on the site: "" where its target is a file that is not part of it.
+// resolve returns where a link of a page leads on the site, or "" if its target is a file that is not part of it.
 func (s *Site) resolve(from, target string) string {
 	if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") || strings.HasPrefix(target, "#") {
 		return target
@@ -132,10 +132,10 @@ func (s *Site) resolve(from, target string) string {
 	return out
 }
 
-// up leads from a page to the root of the site.
+// up is the relative path from a page to the root of the site.
 func up(from string) string { return strings.Repeat("../", strings.Count(from, "/")) }
 
-// Find is the page of a name, such as models or guides/models.
+// Find returns the page with a name, such as models or guides/models.
 func (s *Site) Find(name string) *Page {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".md"), ".html")
 	for _, p := range s.Pages {
@@ -146,7 +146,7 @@ func (s *Site) Find(name string) *Page {
 	return nil
 }
 
-// sections cuts a source at its headings. Fences are no headings.
+// sections splits a source at its headings. It ignores headings in code fences.
 func sections(source string, headings []markdown.Heading) []Section {
 	var out []Section
 	fenced := false
@@ -160,7 +160,7 @@ func sections(source string, headings []markdown.Heading) []Section {
 			out = append(out, Section{ID: h.ID, Title: h.Text})
 			continue
 		}
-		if len(out) > 0 && strings.Trim(line, "|-: \n") != "" { // not the rule below a table's head
+		if len(out) > 0 && strings.Trim(line, "|-: \n") != "" { // not the line below the head of a table
 			out[len(out)-1].Text += line
 		}
 	}
@@ -170,7 +170,7 @@ func sections(source string, headings []markdown.Heading) []Section {
 	return out
 }
 
-// plain is a text without the marks that only matter on a page.
+// plain removes Markdown syntax.
 func plain(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -189,7 +189,7 @@ func plain(text string) string {
 
 const summaryLength = 180
 
-// firstSentences is the beginning of a text, up to the end of a sentence if one is near.
+// firstSentences returns the start of a text, up to the end of a sentence if one is near.
 func firstSentences(text string) string {
 	if len(text) <= summaryLength {
 		return text

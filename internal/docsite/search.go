@@ -6,11 +6,11 @@ import (
 	"unicode"
 )
 
-// Hit is a section that a search found.
+// Hit is a section found by a search.
 type Hit struct {
 	Page    *Page
 	Section Section
-	Excerpt string // around the first word that was found
+	Excerpt string // around the first match
 	score   int
 }
 
@@ -18,11 +18,11 @@ const (
 	maxHits   = 40
 	maxQuery  = 200
 	excerptOf = 160
-	leastWord = 5 // letters of a word that may be misspelt or inflected
+	leastWord = 5 // minimum letters of a word that may be misspelled or inflected
 )
 
-// Search finds the sections that hold every word, those whose heading has them first. Where there is none, it looks for the nearest words
-// instead, and says which (meant). static/search.js does the same.
+// Search finds the sections that contain every word; sections with a match in the heading come first. If there are none,
+// it searches for the closest words instead and returns them (meant). static/search.js does the same.
 func (s *Site) Search(query string) (hits []Hit, meant string) {
 	if len(query) > maxQuery {
 		query = strings.ToValidUTF8(query[:maxQuery], "")
@@ -58,8 +58,8 @@ func (s *Site) vocabulary() map[string]int {
 	return known
 }
 
-// nearest is the commonest word that one slip makes of an unknown one ("shedule"), else the longest beginning that other words have too
-// ("scheduling": "schedul"); else the word itself.
+// nearest corrects an unknown word: the most common word that is one typo away ("shedule"), else the longest prefix that
+// other words share ("scheduling": "schedul"), else the word itself.
 func nearest(word string, known map[string]int) string {
 	if len(word) < leastWord || known[word] > 0 {
 		return word
@@ -83,7 +83,7 @@ func nearest(word string, known map[string]int) string {
 	return word
 }
 
-// oneSlip reports whether two words differ by a letter that is missing, too many or wrong, or by two that changed places.
+// oneSlip reports whether two words differ by one missing, extra or wrong letter, or by two swapped letters.
 func oneSlip(a, b string) bool {
 	if len(a) < len(b) {
 		a, b = b, a
@@ -101,7 +101,7 @@ func oneSlip(a, b string) bool {
 	return a[i+1:] == b[i+1:] || i+1 < len(b) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:]
 }
 
-// find finds the sections that hold every word.
+// find returns the sections that contain every word.
 func (s *Site) find(words []string) (hits []Hit) {
 	if len(words) == 0 {
 		return nil
@@ -117,7 +117,7 @@ func (s *Site) find(words []string) (hits []Hit) {
 	return hits[:min(len(hits), maxHits)]
 }
 
-// rate says how well a section fits; 0 is not at all.
+// rate says how well a section matches; 0 means not at all.
 func rate(words []string, p *Page, section Section, first bool) (score int) {
 	title, heading, body := strings.ToLower(p.Title+" "+p.Name()), strings.ToLower(section.Title), strings.ToLower(section.Text)
 	for _, word := range words {
@@ -150,7 +150,7 @@ func excerpt(text string, words []string) string {
 			at = i
 		}
 	}
-	if at < 0 || len(lower) != len(text) { // letters whose lower case has another length
+	if at < 0 || len(lower) != len(text) { // letters whose lower case has a different length
 		at = 0
 	}
 	from := max(at-excerptOf/3, 0)

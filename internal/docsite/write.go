@@ -14,7 +14,7 @@ import (
 //go:embed static/docs.css static/search.js
 var assets embed.FS
 
-// frame is a whole page. root leads from it to the root of the site.
+// frame renders a whole page. root is the relative path to the root of the site.
 func (s *Site) frame(root, title, query, main, current string, script bool) string {
 	var b strings.Builder
 	write := func(parts ...string) {
@@ -68,7 +68,7 @@ func (s *Site) index() string {
 	return b.String()
 }
 
-// results is the page of a search.
+// results renders the page of a search.
 func (s *Site) results(query string) string {
 	var b strings.Builder
 	b.WriteString("<h1>Search</h1>\n<div id=\"results\">")
@@ -119,7 +119,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, s.frame("", "Search", query, s.results(query), "", false))
 	case "docs.css":
 		h.Set("Content-Type", "text/css; charset=utf-8")
-		data, _ := assets.ReadFile("static/docs.css") // it is embedded
+		data, _ := assets.ReadFile("static/docs.css") // the file is embedded
 		_, _ = w.Write(data)
 	default:
 		for _, p := range s.Pages {
@@ -141,7 +141,7 @@ type found struct {
 	Text    string `json:"text"`
 }
 
-// Write writes the site as files below dir, which is made. What it wrote before is written over; nothing else is touched.
+// Write writes the site as files below dir, which it creates. It overwrites earlier output and touches nothing else.
 func (s *Site) Write(dir string) error {
 	files := map[string]string{
 		"index.html":  s.frame("", "Guides", "", s.index(), "", true),

@@ -1,7 +1,6 @@
-// Package injectiontest is a corpus of texts that try to turn an agent against the people
-// it works for, each with the calls that a fully obedient victim of it would make. It
-// promises nothing about models: whoever uses it plays the victim and shows that the
-// gate holds all the same.
+// Package injectiontest is a corpus of texts that try to turn an agent against the people it works for. Each comes with
+// the calls that a fully obedient victim would make. The package says nothing about models: a test plays the victim and
+// shows that the gate holds anyway.
 package injectiontest
 
 import (
@@ -13,7 +12,7 @@ import (
 	"chorus/internal/yamltext"
 )
 
-// Case is one injection: NAME.txt is the text, NAME.yaml beside it the rest.
+// Case is one injection: NAME.txt has the text, NAME.yaml next to it the rest.
 type Case struct {
 	Name    string  `yaml:"-"`
 	Text    string  `yaml:"-"`
@@ -27,14 +26,13 @@ type Carrier string
 
 // The carriers.
 const (
-	File         Carrier = "file"         // a file that is read: source, a saved page, a server's answer, memory, history
-	Filename     Carrier = "filename"     // the name of a file that is listed
+	File         Carrier = "file"         // a file that the agent reads: source, a saved page, a server's answer, memory, history
+	Filename     Carrier = "filename"     // the name of a listed file
 	Instructions Carrier = "instructions" // the instructions of the repository
 )
 
-// Call is one thing the victim does, and what must come of it. In its arguments
-// {{outside}} stands for the directory around the workspace and {{home}} for the home
-// of the server.
+// Call is one call of the victim, and its expected result. In its arguments, {{outside}} is the directory around the
+// workspace and {{home}} the server's home.
 type Call struct {
 	Tool     string         `yaml:"tool"`
 	Args     map[string]any `yaml:"args"`
@@ -42,18 +40,18 @@ type Call struct {
 	Locked   Fate           `yaml:"locked"`
 }
 
-// Fate is what becomes of a call.
+// Fate is the expected result of a call.
 type Fate string
 
 // The fates.
 const (
 	Ask   Fate = "ask"   // a person is asked first
 	Deny  Fate = "deny"  // refused without asking
-	Allow Fate = "allow" // runs, and does no harm: it stays in the workspace
+	Allow Fate = "allow" // runs and does no harm, because it stays in the workspace
 	None  Fate = "none"  // there is no such tool
 )
 
-// Load reads the corpus of a directory, in the order of the names.
+// Load reads the corpus of a directory, sorted by name.
 func Load(dir string) ([]Case, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*.txt"))
 	if err != nil {
@@ -86,7 +84,7 @@ func load(name string) (Case, error) {
 	return c, c.check()
 }
 
-// check finds what would make a case prove nothing.
+// check rejects a case that would prove nothing.
 func (c Case) check() error {
 	switch c.Carrier {
 	case File, Filename, Instructions:
@@ -118,7 +116,7 @@ func (c Case) check() error {
 	return nil
 }
 
-// harmless are the tools that cannot leave the workspace by themselves.
+// harmless lists the tools that cannot leave the workspace by themselves.
 func harmless(tool string) bool {
 	switch tool {
 	case "read", "write", "edit", "apply_patch", "list_files", "search_files":

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ReadArguments reads an input from the arguments of a call of its tool, whose names may differ from those of the input's JSON. The input
-// is settable. What is wrong with it is a sentence.
+// ReadArguments reads an input from the arguments of a tool call, whose names may differ from those of the input's JSON.
+// The input must be settable. Errors are written for people.
 func (d *Definition) ReadArguments(args []byte) (reflect.Value, error) {
 	in := reflect.New(d.In)
 	var given map[string]json.RawMessage
@@ -28,7 +28,7 @@ func (d *Definition) ReadArguments(args []byte) (reflect.Value, error) {
 			return in.Elem(), errors.New(name + ": it is required")
 		}
 		if f.Type.Kind() == reflect.String && strings.HasSuffix(strings.ToLower(f.Name), "id") && isNumber(data) {
-			data = []byte(`"` + string(bytes.TrimSpace(data)) + `"`) // ids of chat platforms are digits, and models leave the quotes out
+			data = []byte(`"` + string(bytes.TrimSpace(data)) + `"`) // ids of chat platforms are digits, and models omit the quotes
 		}
 		if err := json.Unmarshal(data, in.Elem().FieldByIndex(f.Index).Addr().Interface()); err != nil {
 			return in.Elem(), errors.New(name + ": it does not fit: " + err.Error())
@@ -41,7 +41,7 @@ func (d *Definition) ReadArguments(args []byte) (reflect.Value, error) {
 	return in.Elem(), nil
 }
 
-// isNumber reports whether a JSON value is a number. Its digits stay as they are: ids have more than a float can hold.
+// isNumber reports whether a JSON value is a number. Its digits are not changed: ids may have more than a float can hold.
 func isNumber(data []byte) bool {
 	data = bytes.TrimSpace(data)
 	return len(data) > 0 && (data[0] == '-' || data[0] >= '0' && data[0] <= '9')

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Kind is what is wrong with a request.
+// Kind is the kind of an error.
 type Kind string
 
-// The kinds, with the HTTP status that says the same.
+// The kinds, with their HTTP statuses.
 const (
 	Invalid     Kind = "invalid"     // 400
 	Unsigned    Kind = "unsigned"    // 401
@@ -22,26 +22,26 @@ const (
 	Failed      Kind = "failed"      // 500
 )
 
-// Kinds are all there are.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{Invalid, Unsigned, Forbidden, NotFound, Conflict, TooLarge, Busy, Unavailable, NoSpace, Failed}
 }
 
-// Error is why an operation failed, in a sentence that says what to do.
+// Error says why an operation failed and what to do, in one sentence.
 type Error struct {
 	Kind    Kind
 	Message string
-	Field   string // the field of the input it is about
-	About   any    // for a conflict: what stands in the way
+	Field   string // the field of the input that is wrong
+	About   any    // for a conflict: what causes it
 	Err     error
 }
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an error of a kind. A cause is given with %w.
+// Errorf makes an error of a kind. Use %w for a cause.
 func Errorf(kind Kind, format string, args ...any) *Error {
 	err := fmt.Errorf(format, args...)
 	return &Error{Kind: kind, Message: err.Error(), Err: errors.Unwrap(err)}
@@ -54,7 +54,7 @@ func InvalidField(field, format string, args ...any) *Error {
 	return err
 }
 
-// KindOf is the kind of any error; Failed for one that is not an *Error.
+// KindOf returns the kind of any error; Failed if it is not an *Error.
 func KindOf(err error) Kind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Where a field may appear. A struct tag of that name renames it there, or hides it with "-".
+// Where a field may appear. A struct tag with that name renames the field there, or hides it with "-".
 const (
 	OverHTTP  = "http"
 	InCLI     = "cli"
@@ -55,8 +55,7 @@ type Field struct {
 	matches  *regexp.Regexp
 }
 
-// In is the field's name in a place (OverHTTP, InCLI, InSlash, AsTool) and what else its tag says there;
-// false: it is not there.
+// In returns the field's name in a place (OverHTTP, InCLI, InSlash, AsTool) and the rest of its tag; false: the field does not appear there.
 func (f Field) In(place string) (name, more string, ok bool) {
 	name, more, _ = strings.Cut(f.Tag.Get(place), ",")
 	switch name {
@@ -68,7 +67,7 @@ func (f Field) In(place string) (name, more string, ok bool) {
 	return name, more, true
 }
 
-// Is reports whether a word means the field in a place; capitals do not count.
+// Is reports whether a word names the field in a place, ignoring case.
 func (f Field) Is(place, word string) bool {
 	name, _, ok := f.In(place)
 	return ok && strings.EqualFold(name, word) || strings.EqualFold(f.Name, word)
@@ -79,8 +78,8 @@ type fieldSet struct {
 	key  []int
 }
 
-// Fields are the input's fields in the order of the struct, those of embedded structs among them. A definition
-// with mistakes has none; see Check.
+// Fields returns the input's fields in the order of the struct, including those of embedded structs. A definition with
+// mistakes has none; see Check.
 func (d *Definition) Fields() []Field {
 	set, _ := d.fields()
 	return set.list
@@ -96,13 +95,13 @@ func (d *Definition) Field(name string) (Field, bool) {
 	return list[at], true
 }
 
-// KeyIndex is where the idempotency key stands in the input; nil: it has none.
+// KeyIndex is the index of the idempotency key in the input; nil: it has none.
 func (d *Definition) KeyIndex() []int {
 	set, _ := d.fields()
 	return set.key
 }
 
-// SetKey puts an idempotency key into an input, where it takes one. in must be settable.
+// SetKey sets the idempotency key of an input, if it takes one. in must be settable.
 func (d *Definition) SetKey(in reflect.Value, key string) {
 	if index := d.KeyIndex(); index != nil && key != "" {
 		in.FieldByIndex(index).SetString(key)
@@ -181,8 +180,7 @@ func (f *Field) readLimits() error {
 	return err
 }
 
-// check says what is wrong with a value. A zero value of a field that may be left out counts as left out:
-// whether it was given cannot be told any more.
+// check says what is wrong with a value. A zero value of an optional field counts as left out, because the two cannot be told apart.
 func (f *Field) check(v reflect.Value) error {
 	if v.IsZero() && (f.Type.Kind() == reflect.Pointer || !f.Required || f.Noun != "" || f.File) {
 		if f.Required && (f.Noun != "" || f.File) {
@@ -193,7 +191,7 @@ func (f *Field) check(v reflect.Value) error {
 	return f.CheckGiven(v)
 }
 
-// CheckGiven says what is wrong with a value that was certainly given, also where it is zero.
+// CheckGiven says what is wrong with a value that was certainly given, even if it is zero.
 func (f *Field) CheckGiven(v reflect.Value) error {
 	for v.Kind() == reflect.Pointer {
 		v = v.Elem()

@@ -12,24 +12,24 @@ type List[T any] struct {
 	Next  string `json:"next,omitempty"`
 }
 
-// File is bytes, going in or coming out. It is read once; whoever receives one from an operation closes it.
+// File is a stream of bytes, in or out. It is read once; whoever receives one from an operation closes it.
 type File struct {
 	io.ReadCloser
-	Name      string // for whoever saves it; "": none
+	Name      string // suggested file name; "": none
 	MediaType string
-	Size      int64  // 0: not known
-	Hash      string // names the bytes: the same hash never stands for others, so caches may keep them
+	Size      int64  // 0: unknown
+	Hash      string // identifies the bytes: equal hashes mean equal bytes, so caches may keep them
 }
 
 var fileType = reflect.TypeFor[File]()
 
-// Upload makes a File of bytes to be sent. Nothing is closed.
+// Upload makes a File from bytes to send. It does not close the reader.
 func Upload(name string, from io.Reader) File {
 	return File{Name: name, ReadCloser: io.NopCloser(from)}
 }
 
-// Generated is a body that write produces while it is read, for content that is never held whole.
-// write runs once, when the body is first read; where it fails, reading fails.
+// Generated is a body that write produces while it is read, for content that never fits in memory. write runs once, when
+// the body is first read; if it fails, reading fails.
 func Generated(write func(io.Writer) error) io.ReadCloser { return &generated{write: write} }
 
 type generated struct {
@@ -37,7 +37,7 @@ type generated struct {
 	pipe  *io.PipeReader
 }
 
-// WriteTo spares io.Copy the pipe.
+// WriteTo avoids the pipe for io.Copy.
 func (g *generated) WriteTo(w io.Writer) (int64, error) {
 	if g.pipe != nil {
 		return io.Copy(w, g.pipe)
@@ -56,7 +56,7 @@ func (g *generated) Read(into []byte) (int, error) {
 	return g.pipe.Read(into)
 }
 
-// Close ends write if it still runs: its next write fails.
+// Close stops write if it still runs: its next write fails.
 func (g *generated) Close() error {
 	if g.pipe == nil {
 		return nil
@@ -75,7 +75,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return n, err
 }
 
-// ParseOutput reads the output, or one item of a stream, from the wire.
+// ParseOutput parses the output, or one item of a stream.
 func (d *Definition) ParseOutput(data []byte) (any, error) {
 	if d.Parse != nil {
 		return d.Parse(data)

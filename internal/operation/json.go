@@ -2,8 +2,7 @@ package operation
 
 import "encoding/json"
 
-// JSON is a field whose value has a form of its own, which whoever carries out the operation reads. The zero value is
-// one that was left out; null is a value.
+// JSON is a field whose value has its own format, which the handler parses. The zero value means left out; null is a value.
 type JSON struct{ Raw json.RawMessage }
 
 // MarshalJSON implements json.Marshaler.

@@ -10,31 +10,30 @@ import (
 
 // Noun is a kind of thing that inputs name: a field with the tag noun:"agent" names an agent.
 type Noun struct {
-	// Find says why there is none of this name for the caller; what they may not see is not there. nil: the
-	// handler of each operation finds out itself.
+	// Find returns an error if the caller has nothing of this name; what they may not see does not exist for them. nil: the
+	// handlers check it themselves.
 	Find func(ctx context.Context, by Caller, name string) error
-	// Suggest gives names that may begin with a prefix, of those that the caller may see. nil: those of the operation
-	// "noun.list".
+	// Suggest returns names with a prefix that the caller may see. nil: use the operation "noun.list".
 	Suggest func(ctx context.Context, by Caller, prefix string) ([]string, error)
 }
 
-// Namer is a handler that knows kinds of things which inputs name.
+// Namer is a handler that knows kinds of things that inputs name.
 type Namer interface{ Nouns() map[string]Noun }
 
-// Local carries operations out in this process.
+// Local runs operations in this process.
 type Local struct {
 	o     LocalOptions
 	cache sync.Map // reflect.Type of an interface: the handler that implements it
 }
 
-// LocalOptions are what a Local is made of.
+// LocalOptions configures a Local.
 type LocalOptions struct {
-	// Handlers carry operations out: of each, the first that implements its interface. One that is a Namer also says what inputs name.
+	// Handlers run the operations: for each, the first one that implements its interface. A handler that is a Namer also provides nouns.
 	Handlers []any
 	Nouns    map[string]Noun
-	// Operations are searched for lists of names to suggest; nil: nouns must suggest themselves.
+	// Operations are searched for lists of names to suggest; nil: nouns must suggest names themselves.
 	Operations *Set
-	// Error makes every error of a handler one for people; nil: handlers give *Error themselves.
+	// Error turns every error of a handler into one for people; nil: handlers return *Error themselves.
 	Error func(error) error
 }
 
@@ -54,7 +53,7 @@ func NewLocal(o LocalOptions) *Local {
 	return l
 }
 
-// handler finds who carries out an operation.
+// handler finds the handler of an operation.
 func (l *Local) handler(d *Definition) (any, error) {
 	if known, ok := l.cache.Load(d.Handler); ok {
 		return known, nil
@@ -68,8 +67,7 @@ func (l *Local) handler(d *Definition) (any, error) {
 	return nil, Errorf(Failed, "nobody here carries out %s: no handler implements %s", d.Name, d.Handler)
 }
 
-// enter is what every operation passes first: who asks, whether they may, whether the input is valid, and
-// whether what it names is there for them.
+// enter checks every operation first: who asks, whether they may, whether the input is valid, and whether what it names exists for them.
 func (l *Local) enter(ctx context.Context, by Caller, d *Definition, in any) error {
 	if d.Scope != "" {
 		if by.Principal.ID == "" {

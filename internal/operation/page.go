@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// PageByKey cuts a page out of a list: at most limit items whose keys come after the cursor, in the order of their keys. It goes on
-// where the page before ended, also when the item there is gone by now.
+// PageByKey returns a page of a list: up to limit items whose keys come after the cursor, in the order of their keys. It
+// works even if the item at the cursor is gone.
 func PageByKey[T any](list []T, key func(T) string, cursor string, limit int) List[T] {
 	slices.SortStableFunc(list, func(a, b T) int { return strings.Compare(key(a), key(b)) })
 	at := slices.IndexFunc(list, func(item T) bool { return cursor == "" || key(item) > cursor })
@@ -19,8 +19,8 @@ func PageByKey[T any](list []T, key func(T) string, cursor string, limit int) Li
 	return firstOf(list[at:], key, limit)
 }
 
-// PageBehind cuts a page out of a list whose order its keys do not tell: at most limit items that stand behind the one that the cursor
-// names. It fails where that one is gone.
+// PageBehind returns a page of a list that is not sorted by key: up to limit items after the one that the cursor names.
+// It fails if that item is gone.
 func PageBehind[T any](list []T, key func(T) string, cursor string, limit int) (List[T], error) {
 	at := -1
 	if cursor != "" {
@@ -39,7 +39,7 @@ func firstOf[T any](list []T, key func(T) string, limit int) List[T] {
 	return out
 }
 
-// Limit is how many items a page has: what was asked for, within bounds.
+// Limit is the size of a page: the requested one, within bounds.
 func Limit(asked, otherwise, most int) int {
 	if asked <= 0 {
 		return otherwise
@@ -47,18 +47,18 @@ func Limit(asked, otherwise, most int) int {
 	return min(asked, most)
 }
 
-// BadCursor is what is said of a cursor that no page gave.
+// BadCursor is the error for a cursor that no page returned.
 func BadCursor() error {
 	return InvalidField("cursor", "cursor: it is not one that was given; leave it out to begin")
 }
 
-// ChangedList is what is said of a cursor whose item is gone, in a list that cannot go on without it.
+// ChangedList is the error for a cursor whose item is gone, in a list that cannot continue without it.
 func ChangedList() error {
 	return InvalidField("cursor", "cursor: the list has changed; begin again without a cursor")
 }
 
-// Pages runs an operation that lists, page after page. The limit of the input is how many items there are in all; 0: as many as there
-// are. What has no pages is given as one.
+// Pages runs a list operation page by page. The limit of the input is the total number of items; 0: all. An output
+// without pages is passed on as one.
 func (d *Definition) Pages(ctx context.Context, to Executor, by Caller, in any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
 		cursor, paged := d.Field("cursor")
@@ -90,7 +90,7 @@ func (d *Definition) Pages(ctx context.Context, to Executor, by Caller, in any) 
 	}
 }
 
-// Whole runs an operation that lists, as often as it takes to have all of it, or as much as the limit of the input says.
+// Whole runs a list operation as often as needed to get everything, or as much as the limit of the input says.
 func (d *Definition) Whole(ctx context.Context, to Executor, by Caller, in any) (any, error) {
 	var all reflect.Value
 	for out, err := range d.Pages(ctx, to, by, in) {
@@ -108,7 +108,7 @@ func (d *Definition) Whole(ctx context.Context, to Executor, by Caller, in any) 
 	return all.Interface(), nil
 }
 
-// CallWhole runs an operation that lists, as often as it takes to have all of it.
+// CallWhole runs a list operation as often as needed to get everything.
 func CallWhole[In, T any](ctx context.Context, o Operation[In, List[T]], to Executor, by Caller, in In) ([]T, error) {
 	out, err := o.Whole(ctx, to, by, in)
 	typed, _ := out.(List[T])

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Set is operations in the order in which they are shown.
+// Set is a list of operations in display order.
 type Set struct {
 	list   []*Definition
 	byName map[string]*Definition
 }
 
-// Collect makes a set of what the files of the catalogue list.
+// Collect makes a set from the lists in the files of the catalogue.
 func Collect(groups ...[]Any) *Set {
 	s := &Set{byName: map[string]*Definition{}}
 	for _, group := range groups {
@@ -28,10 +28,10 @@ func Collect(groups ...[]Any) *Set {
 	return s
 }
 
-// All are the definitions. The slice must not be changed.
+// All returns the definitions. The slice must not be changed.
 func (s *Set) All() []*Definition { return s.list }
 
-// Named finds an operation; nil has none.
+// Named finds an operation, or returns nil.
 func (s *Set) Named(name string) (*Definition, bool) {
 	if s == nil {
 		return nil, false
@@ -40,7 +40,7 @@ func (s *Set) Named(name string) (*Definition, bool) {
 	return d, ok
 }
 
-// Tool finds an operation that carries one input to one output by the name of its tool.
+// Tool finds an operation with one input and one output by the name of its tool.
 func (s *Set) Tool(name string) (*Definition, bool) {
 	for _, d := range s.list {
 		if d.Shape == Unary && d.IsTool(name) {
@@ -50,8 +50,8 @@ func (s *Set) Tool(name string) (*Definition, bool) {
 	return nil, false
 }
 
-// Check says everything that is wrong with the definitions of a set: it is what a test runs, since lazily
-// read definitions would fail late.
+// Check returns all mistakes in the definitions of a set. A test runs it, because fields are read late and mistakes
+// would otherwise appear late.
 func (s *Set) Check() error {
 	var wrong []error
 	seen := map[string]string{}
@@ -88,7 +88,7 @@ func (s *Set) Check() error {
 	return errors.Join(wrong...)
 }
 
-// mistakes are what is wrong with one definition.
+// mistakes returns the mistakes in one definition.
 func (d *Definition) mistakes() (wrong []error) {
 	set, err := d.fields()
 	if err != nil {
@@ -125,7 +125,7 @@ func (d *Definition) mistakes() (wrong []error) {
 	return append(wrong, d.misplaced()...)
 }
 
-// misplaced are names that a definition uses for fields that it does not have.
+// misplaced returns names of fields in a definition that its input does not have.
 func (d *Definition) misplaced() (wrong []error) {
 	known := func(where, name string) Field {
 		for _, f := range d.Fields() {
@@ -181,7 +181,7 @@ func (d *Definition) misplaced() (wrong []error) {
 	return wrong
 }
 
-// unknownIn are names in templates that neither the output, or an item of it, nor the input has.
+// unknownIn returns names in templates that neither the output (or an item of it) nor the input has.
 func (d *Definition) unknownIn(templates ...string) (wrong []error) {
 	from := []reflect.Value{reflect.New(d.Out).Elem(), reflect.New(d.In).Elem()}
 	if items, ok := byJSONName(from[0], "items"); ok {
@@ -201,9 +201,9 @@ func (d *Definition) unknownIn(templates ...string) (wrong []error) {
 
 // Argument is a positional argument of a command line.
 type Argument struct {
-	Field    string // as the command line calls it
+	Field    string // its name on the command line
 	Optional bool
-	Rest     bool // it takes all that is left of the line
+	Rest     bool // it takes the rest of the line
 }
 
 // Arguments reads Args.

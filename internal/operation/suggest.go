@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Prefix is what somebody has typed of a name.
+// Prefix is the part of a name typed so far.
 type Prefix struct {
 	Noun   string `json:"noun" minLen:"1" maxLen:"64" doc:"what kind of thing: agent, session, model …"`
 	Prefix string `json:"prefix,omitempty" maxLen:"200" doc:"how its name begins"`
 }
 
-// Names suggests names of a noun's things, for completion. Local carries it out itself, from its nouns.
+// Names suggests names for completion. Local runs it itself, with its nouns.
 var Names = New(Info{
 	Name: "name.suggest", Help: "Suggest names that begin with a prefix", Scope: Read, Errors: []Kind{NotFound},
 	HTTP: []HTTP{{Route: "GET /api/names/{noun}", ID: "suggestNames", Tag: "system"}},
@@ -28,10 +28,10 @@ type suggester Local
 
 var _ namer = (*suggester)(nil)
 
-// maxSuggested is how many names are suggested: more than anybody reads, and than any platform shows.
+// maxSuggested limits suggestions: more than anybody reads and than any platform shows.
 const maxSuggested = 50
 
-// maxLooked is how many pages of a list are looked at for names: somebody waits for them while they type.
+// maxLooked limits the pages of a list that are searched for names, because somebody waits while typing.
 const maxLooked = 20
 
 func begins(name, prefix string) bool {
@@ -54,7 +54,7 @@ func (s *suggester) names(ctx context.Context, by Caller, in Prefix) (out List[s
 	return out, err
 }
 
-// listed suggests what the operation "noun.list" lists; nil: there is none.
+// listed suggests items of the operation "noun.list"; nil: there is no such operation.
 func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([]string, error) {
 	d, ok := s.o.Operations.Named(noun + ".list")
 	if !ok {
@@ -79,7 +79,7 @@ func (s *suggester) listed(noun string) func(context.Context, Caller, string) ([
 	}
 }
 
-// NameOf is what an item of a list is called in inputs: its id, name or path.
+// NameOf returns how inputs name an item of a list: by its id, name or path.
 func NameOf(item any) string {
 	for _, field := range []string{"id", "name", "path"} {
 		if v, ok := byJSONName(reflect.ValueOf(item), field); ok {
@@ -89,16 +89,16 @@ func NameOf(item any) string {
 	return ""
 }
 
-// IsList reports whether an output is a list, though an empty one.
+// IsList reports whether an output is a list, even an empty one.
 func IsList(out any) bool {
 	list, ok := byJSONName(reflect.ValueOf(out), "items")
 	return ok && list.Kind() == reflect.Slice
 }
 
-// Value is a field of an output by its JSON name; false: it has none.
+// Value returns a field of an output by its JSON name; false: it has none.
 func Value(out any, name string) (reflect.Value, bool) { return byJSONName(reflect.ValueOf(out), name) }
 
-// Items are those of a list; nil: it is none.
+// Items returns the items of a list; nil: it is not a list.
 func Items(out any) (items []any) {
 	list, ok := byJSONName(reflect.ValueOf(out), "items")
 	if !ok || list.Kind() != reflect.Slice {
@@ -110,8 +110,8 @@ func Items(out any) (items []any) {
 	return items
 }
 
-// Complete is the whole name that somebody means by its beginning. It fails where several begin so; where none
-// does, or none can be suggested, the text stays as it is and the operation says that there is none.
+// Complete expands a prefix to the full name. It fails if several names match. If none does, or none can be suggested,
+// the text is unchanged and the operation reports the error.
 func Complete(ctx context.Context, to Executor, by Caller, noun, text string) (string, error) {
 	list, err := Names.Call(ctx, to, by, Prefix{Noun: noun, Prefix: text})
 	switch {

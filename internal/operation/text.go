@@ -12,8 +12,8 @@ import (
 	clip "chorus/internal/text"
 )
 
-// SetText sets a field of an input from what somebody typed. Lists are separated by commas and added to;
-// times are dates, moments, or how long before now. The error is for whoever typed it.
+// SetText sets a field of an input from typed text. Lists are separated by commas and appended to; times are dates,
+// moments, or durations before now. The error is written for whoever typed it.
 func (f Field) SetText(into reflect.Value, text string, now time.Time) error {
 	if into.Kind() == reflect.Pointer {
 		into.Set(reflect.New(into.Type().Elem()))
@@ -52,7 +52,7 @@ func (f Field) SetText(into reflect.Value, text string, now time.Time) error {
 		return appendText(into, text)
 	default:
 		if into.Type() == reflect.TypeFor[JSON]() && !json.Valid([]byte(text)) {
-			text = strconv.Quote(text) // whoever reads it may understand words, too
+			text = strconv.Quote(text) // the handler may also understand words
 		}
 		if err := json.Unmarshal([]byte(text), into.Addr().Interface()); err != nil {
 			return fmt.Errorf("it must be JSON: %w", err)
@@ -73,7 +73,7 @@ func appendText(into reflect.Value, text string) error {
 	return nil
 }
 
-// ParseTime reads a point in time: a date or time in now's zone, RFC 3339, or a duration before now.
+// ParseTime parses a point in time: a date or time in now's zone, RFC 3339, or a duration before now.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	for _, layout := range []string{time.DateOnly, "2006-01-02 15:04", "2006-01-02T15:04", time.DateTime, "2006-01-02T15:04:05"} {
 		if t, err := time.ParseInLocation(layout, text, now.Location()); err == nil {
@@ -89,7 +89,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("invalid time %.40q; write 2026-01-31, 2026-01-31T15:04 or 24h", text)
 }
 
-// byJSONName finds a field of a struct, also of one that is embedded.
+// byJSONName finds a field of a struct, including embedded ones.
 func byJSONName(v reflect.Value, name string) (reflect.Value, bool) {
 	for v.Kind() == reflect.Pointer && !v.IsNil() {
 		v = v.Elem()
@@ -105,7 +105,7 @@ func byJSONName(v reflect.Value, name string) (reflect.Value, bool) {
 	return reflect.Value{}, false
 }
 
-// Sentence fills the names in braces of a template such as Done with values of the output, else of the input.
+// Sentence fills the names in braces of a template such as Done with values of the output, or else of the input.
 func Sentence(template string, in, out any) string {
 	return braces(template, func(name string) string {
 		for _, from := range []any{out, in} {
@@ -117,13 +117,13 @@ func Sentence(template string, in, out any) string {
 	})
 }
 
-// Shower is an item of an output that says itself how people are shown it, as Markdown.
+// Shower is an item of an output that renders itself for people, as Markdown.
 type Shower interface{ Shown() string }
 
-// Render fills a template of several lines with values of the output, else of the input. A name may have a format:
-// those of Cell, "block" for text that is shown as it is, "diff" for a difference, "diffs" for a list of them with their
-// paths, "list" for a line for each item, "each" for items that show themselves (Shower), "yes|no" for the words that stand for true and false. A line whose names are
-// all empty is left out.
+// Render fills a template of several lines with values of the output, or else of the input. A name may have a format:
+// one of Cell's, "block" for preformatted text, "diff" for a difference, "diffs" for a list of differences with their
+// paths, "list" for one line per item, "each" for items that render themselves (Shower), "yes|no" for the words for true
+// and false. A line whose names are all empty is left out.
 func Render(template string, in, out any) string {
 	var lines []string
 	for line := range strings.SplitSeq(template, "\n") {
@@ -226,7 +226,7 @@ func (d *Definition) TableColumns() []Column {
 	return out
 }
 
-// Table is an output for people: a list by the definition's columns, anything else as names and values.
+// Table is an output for people: a list with the definition's columns, anything else as names and values.
 type Table struct {
 	Head []string // nil: the first cell of a row is its name
 	Rows [][]string
@@ -259,7 +259,7 @@ func (d *Definition) TableOf(out any) Table {
 	return t
 }
 
-// below are the rows of a list inside of something else: one for each of its items, the first with its name.
+// below returns the rows of a nested list: one per item, the first with its name.
 func below(name string, items reflect.Value) (rows [][]string) {
 	for i := range items.Len() {
 		rows = append(rows, []string{name, inOneLine(items.Index(i))})
@@ -268,7 +268,7 @@ func below(name string, items reflect.Value) (rows [][]string) {
 	return rows
 }
 
-// inOneLine is a struct as the values of its fields. A time by itself is shown as a date with its own zone.
+// inOneLine formats a struct as the values of its fields. A time on its own is shown as a date in its own zone.
 func inOneLine(v reflect.Value) string {
 	if t, ok := v.Interface().(time.Time); ok {
 		return t.Format("Mon 2006-01-02 15:04 -07:00")
@@ -304,8 +304,7 @@ func (d *Definition) listTable(items reflect.Value) Table {
 	return t
 }
 
-// Cell writes a value for people. A format is day or minute (of a time), a number (of characters at most), or
-// the text that stands for an empty value.
+// Cell formats a value for people. A format is day or minute (of a time), a number (maximum characters), or the text for an empty value.
 func Cell(v reflect.Value, format string) string {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {

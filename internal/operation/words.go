@@ -9,8 +9,9 @@ import (
 
 var toolWord = pattern.Lazy("`([a-z]+(?:_[a-z]+)+)`")
 
-// Words puts the commands that a text names into the words of a place. Texts name commands by their tools, in backquotes: `list_tasks`
-// is `chorus task list` at a terminal and `/task list` in a chat. Agents and programs read them as they are.
+// Words translates the commands that a text names into the form of a place. Texts name commands by their tools, in
+// backquotes: `list_tasks` becomes `chorus task list` at a terminal and `/task list` in a chat. Agents and programs read
+// them unchanged.
 func (s *Set) Words(place, text string) string {
 	if !strings.Contains(text, "`") {
 		return text
@@ -27,7 +28,7 @@ func (s *Set) Words(place, text string) string {
 	})
 }
 
-// NamedIn puts the field that an error is about into the words of a place: project_id is --project at a terminal.
+// NamedIn translates the field that an error is about into the form of a place: project_id becomes --project at a terminal.
 func (d *Definition) NamedIn(place string, err error) error {
 	ours, ok := err.(*Error)
 	if !ok || ours.Field == "" {

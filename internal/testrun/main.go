@@ -64,7 +64,7 @@ type runner struct {
 	stderr    io.Writer
 }
 
-// run reports whether every test passed, at the latest the second time. An error means that this could not be found out.
+// run reports whether every test passed, at the latest in the second run. An error means that it could not find out.
 func (r runner) run() (bool, error) {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return false, err
@@ -116,7 +116,7 @@ func (r runner) test(file, packages, format string, more []string) (results, boo
 	return res, err == nil, nil
 }
 
-// again gives each test that failed its second run, one package after the other.
+// again runs each failed test a second time, one package after the other.
 func (r runner) again(first results) (verdict, error) {
 	v := verdict{failed: first.failed(), reasons: first.final()}
 	switch n := len(v.failed); {
@@ -129,7 +129,7 @@ func (r runner) again(first results) (verdict, error) {
 		v.reasons = []string{fmt.Sprintf("%d tests failed, more than %d: none was run again", n, r.maxReruns)}
 		return v, nil
 	}
-	v.failed = nil // each gets its second run now
+	v.failed = nil // each now gets its second run
 	for i, pkg := range first.names() {
 		tests := first.packages[pkg].leaves()
 		if len(tests) == 0 {

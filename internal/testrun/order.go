@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// ordered are the packages to test, those that the file of -first names before all others. go test begins packages in the order in
-// which it is given them: one that takes minutes and begins last would run alone at the end.
+// ordered returns the packages to test, with those in the file of -first at the front. go test starts packages in the
+// given order: one that takes minutes and starts last would run alone at the end.
 func (r runner) ordered() ([]string, error) {
 	if r.first == "" {
 		return r.packages, nil
@@ -22,12 +22,12 @@ func (r runner) ordered() ([]string, error) {
 	cmd.Stderr = r.stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return r.packages, nil // go test says the same again, and as a failure of the package
+		return r.packages, nil // go test reports it again, as a failure of the package
 	}
 	return order(strings.Fields(string(out)), strings.Fields(string(text))), nil
 }
 
-// order puts the packages that are in first before the others, in its order; the others keep theirs.
+// order moves the packages in first to the front, in its order. The others keep theirs.
 func order(packages, first []string) []string {
 	place := func(pkg string) int {
 		if i := slices.Index(first, pkg); i >= 0 {

@@ -23,7 +23,7 @@ type event struct {
 	Output  string
 }
 
-// results are what one run of go test said about each package.
+// results is what one run of go test reported for each package.
 type results struct {
 	packages map[string]*packageResult
 }
@@ -33,10 +33,10 @@ type packageResult struct {
 	elapsed time.Duration
 	tests   map[string]string // the last action of each test: run, pause, pass, fail, skip
 	race    bool
-	whole   bool // every test that was to run has run
+	whole   bool // all tests of the package have run
 }
 
-// readResults reads a stream of events. Lines that are no JSON are an error: go test would not have written them.
+// readResults reads a stream of events. A line that is not JSON is an error, because go test does not write such lines.
 func readResults(r io.Reader) (results, error) {
 	res := results{packages: map[string]*packageResult{}}
 	dec := json.NewDecoder(bufio.NewReader(r))
@@ -48,7 +48,7 @@ func readResults(r io.Reader) (results, error) {
 		case err != nil:
 			return results{}, err
 		}
-		if e.Package != "" { // what a build says belongs to an import path instead; the package itself fails as well
+		if e.Package != "" { // build output belongs to an import path instead; the package itself also fails
 			res.add(e)
 		}
 	}
@@ -63,10 +63,10 @@ func (r results) add(e event) {
 	switch e.Action {
 	case "output":
 		p.race = p.race || strings.Contains(e.Output, "DATA RACE")
-		// The testing package prints this line after the last test, and never after a panic, a timeout or os.Exit.
+		// The testing package prints this line after the last test, but never after a panic, a timeout or os.Exit.
 		p.whole = p.whole || e.Test == "" && e.Output == "FAIL\n"
 	case "run", "pause", "cont", "pass", "fail", "skip":
-		if e.Action == "cont" { // a parallel test whose turn has come
+		if e.Action == "cont" { // a parallel test that continues
 			e.Action = "run"
 		}
 		if e.Test != "" {
@@ -80,10 +80,10 @@ func (r results) add(e event) {
 
 func (r results) names() []string { return slices.Sorted(maps.Keys(r.packages)) }
 
-// leaves are the failed tests without those that failed because of a subtest.
+// leaves returns the failed tests except those that failed because of a subtest.
 func (p *packageResult) leaves() []string { return p.ending("fail") }
 
-// ending are the tests whose last action is this one, without those of which a subtest has it too.
+// ending returns the tests whose last action is this one, except those with a subtest of the same action.
 func (p *packageResult) ending(action string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(p.tests)) {
@@ -95,7 +95,7 @@ func (p *packageResult) ending(action string) []string {
 	return out
 }
 
-// unfinished are the tests that were running when the package stopped. Where none was, they are those that waited for their turn.
+// unfinished returns the tests that were running when the package stopped, or else those that were waiting to run.
 func (p *packageResult) unfinished() []string {
 	if running := p.ending("run"); len(running) > 0 {
 		return running
@@ -103,7 +103,7 @@ func (p *packageResult) unfinished() []string {
 	return p.ending("pause")
 }
 
-// failed are the failed tests of all packages.
+// failed returns the failed tests of all packages.
 func (r results) failed() []string {
 	var out []string
 	for _, pkg := range r.names() {
@@ -114,7 +114,7 @@ func (r results) failed() []string {
 	return out
 }
 
-// final are the failures that running a test again cannot excuse.
+// final returns the failures that a second run cannot excuse.
 func (r results) final() []string {
 	var out []string
 	for _, pkg := range r.names() {
@@ -137,7 +137,7 @@ func (r results) final() []string {
 	return out
 }
 
-// pattern is the argument of -run that selects these tests and no others.
+// pattern returns the argument of -run that selects exactly these tests.
 func pattern(tests []string) string {
 	var alternatives []string
 	for _, test := range tests {
@@ -150,7 +150,7 @@ func pattern(tests []string) string {
 	return strings.Join(alternatives, "|")
 }
 
-// print writes the slowest packages and the sums.
+// print writes the slowest packages and the totals.
 func (r results) print(w io.Writer, took time.Duration) {
 	const most = 10
 	names := r.names()
@@ -171,7 +171,7 @@ func (r results) print(w io.Writer, took time.Duration) {
 	fmt.Fprintf(w, "\n%d tests in %d packages, %d skipped, %s\n", tests, len(names), skipped, took.Round(time.Second))
 }
 
-// verdict is what is left to say after the second run.
+// verdict is what remains to report after the second run.
 type verdict struct {
 	flaky   []string // failed, then passed
 	failed  []string // failed and not excused
@@ -180,7 +180,7 @@ type verdict struct {
 
 func (v verdict) ok() bool { return len(v.failed) == 0 && len(v.reasons) == 0 }
 
-// judge adds what the second run of these tests of the package said. Only a test that is seen to pass has passed.
+// judge adds the results of the second run of these tests of the package. Only a test that was seen to pass has passed.
 func (v *verdict) judge(pkg string, tests []string, second results, passed bool) {
 	p := cmp.Or(second.packages[pkg], &packageResult{})
 	again := 0
@@ -215,7 +215,7 @@ func (v verdict) print(w io.Writer, file string) {
 	}
 }
 
-// lines are the strings, each with its line end.
+// lines joins the strings, each with a line break.
 func lines(all []string) []byte {
 	var out []byte
 	for _, s := range all {

@@ -1,7 +1,8 @@
-// Package theme has the colours of the terminal: one table that says how each meaning looks in each theme.
+// Package theme defines the colours of the terminal in one table that says how each meaning looks in each theme.
 //
-// Nothing else writes colours (a test looks through the code), so whatever a theme does not have nobody sees. The dark and the light theme use
-// colours that are the same on every terminal and can be read on such a background; the sixteen of the theme "terminal" are those that its owner chose.
+// No other code writes colours, which a test checks, so no output can use a colour that a theme lacks. The dark and
+// light themes use colours that are the same on every terminal and readable on such a background; the theme "terminal"
+// uses the 16 colours that the terminal's owner chose.
 package theme
 
 import (
@@ -9,7 +10,7 @@ import (
 	"strings"
 )
 
-// Style is what a piece of text means, or several of these together.
+// Style is the meaning of a piece of text, or several meanings together.
 type Style uint32
 
 const (
@@ -33,19 +34,19 @@ const (
 	end
 )
 
-// Plain is text as it is.
+// Plain is unstyled text.
 const Plain Style = 0
 
-// styles is how many there are.
+// styles is the number of styles.
 const styles = 17
 
-// codes are what is sent to the terminal for each style, in the order of their bits; "": nothing.
+// codes are the sequences sent to the terminal for each style, in the order of their bits; "": none.
 type codes [styles]string
 
 // tables are the columns of the table below.
 type tables struct{ terminal, dark, light, vividDark, vividLight, marks codes }
 
-// table is where all colours are. 38;5;N are colours that no palette changes, N from 16 on.
+// table defines all colours. 38;5;N with N from 16 are colours that no palette changes.
 func table() *tables {
 	rows := []struct {
 		style                                                 Style
@@ -76,7 +77,7 @@ func table() *tables {
 	return t
 }
 
-// Theme is how everything looks. The zero Theme has no colours and no other marks: text stays as it is.
+// Theme is the look of all output. The zero Theme has no colours and no other marks: text is unchanged.
 type Theme struct{ codes *codes }
 
 // The names of themes.
@@ -89,10 +90,10 @@ const (
 	None         = "none"
 )
 
-// Names are all that can be chosen.
+// Names lists all themes that can be chosen.
 func Names() []string { return []string{Auto, Dark, Light, HighContrast, Terminal, None} }
 
-// About says of a theme what it is, in a few words.
+// About describes a theme in a few words.
 func About(name string) string {
 	return map[string]string{
 		Auto: "dark or light, as the terminal says that its background is", Dark: "for dark backgrounds", Light: "for light backgrounds",
@@ -100,7 +101,7 @@ func About(name string) string {
 	}[name]
 }
 
-// Background is what is known of the terminal's.
+// Background is what is known about the terminal's background.
 type Background int
 
 const (
@@ -109,14 +110,14 @@ const (
 	IsLight
 )
 
-// Of is the theme of a name on a background. few: the terminal has no more than sixteen colours. A name that is none counts as auto.
+// Of returns the named theme for a background. few means that the terminal has at most sixteen colours. An unknown name counts as auto.
 func Of(name string, on Background, few bool) Theme {
 	t := table()
 	switch {
 	case name == None:
 		return Theme{}
 	case name == HighContrast && (few || on == Unknown):
-		return Theme{&t.marks} // whatever the background is, nobody chose letters that cannot be read on it
+		return Theme{&t.marks} // without colours, text is readable on any background
 	case name == HighContrast && on == IsLight:
 		return Theme{&t.vividLight}
 	case name == HighContrast:
@@ -134,7 +135,7 @@ func Of(name string, on Background, few bool) Theme {
 // Asks reports whether a theme depends on the terminal's background.
 func Asks(name string) bool { return !slices.Contains([]string{Dark, Light, Terminal, None}, name) }
 
-// FewColors reports whether the environment speaks of a terminal without the 256 colours that most have.
+// FewColors reports whether the environment indicates a terminal without the usual 256 colours.
 func FewColors(env func(string) string) bool {
 	term := env("TERM")
 	many := func(part string) bool { return strings.Contains(term, part) }
@@ -147,7 +148,7 @@ func (t Theme) Colored() bool { return t.codes != nil }
 // Reset ends what Paint began.
 const Reset = "\x1b[0m"
 
-// Paint draws a text that holds no escapes of its own.
+// Paint styles a text that contains no escape sequences of its own.
 func (t Theme) Paint(style Style, s string) string {
 	if t.codes == nil || style == Plain || s == "" {
 		return s
