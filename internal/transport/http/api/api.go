@@ -1,9 +1,8 @@
-// Package api is the HTTP API of Chorus: a route for every operation of the catalogue, the event stream of
-// a session, and the document that describes both.
+// Package api is the HTTP API of Chorus: a route for every operation of the catalogue, the event stream of a session,
+// and the document that describes both.
 //
-// It promises that a route runs exactly one operation with what the request says, that it needs the scope
-// that its definition names, and that every error is a problem that says what to do. Who the caller is was
-// found out before: it is in the request's context.
+// It promises that a route runs exactly one operation with the values of the request, that it requires the scope of its
+// definition, and that every error is a problem that says what to do. The caller is already in the request's context.
 package api
 
 import (
@@ -21,20 +20,18 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// Options are what the API is made of.
+// Options configures the API.
 type Options struct {
 	Executor operation.Executor
-	// Operations are what the API offers; nil: all of the catalogue.
+	// Operations are served by the API; nil: the whole catalogue.
 	Operations *operation.Set
-	// Memory keeps answers to requests with an Idempotency-Key; nil: only the operations
-	// that know keys themselves run once.
+	// Memory stores answers to requests with an Idempotency-Key; nil: only operations that handle keys themselves run once.
 	Memory  rest.Memory
 	Log     *slog.Logger
 	Version string // of the program, for people
-	// Ready says why no message can be taken now; nil, or nil error: it can.
+	// Ready returns why no message can be accepted now. nil, or a nil error: messages are accepted.
 	Ready func(context.Context) error
-	// Recheck returns an error when a caller is no longer allowed in: streams outlive tokens.
-	// nil: nobody is asked again.
+	// Recheck returns an error if a caller no longer has access, because streams outlive tokens. nil: access is not rechecked.
 	Recheck func(context.Context, operation.Caller) error
 	Live    live.Options
 }
@@ -50,15 +47,15 @@ type API struct {
 
 var _ http.Handler = (*API)(nil)
 
-// Patterns are where a mux should mount the API.
+// Patterns are the patterns under which a mux should mount the API.
 func Patterns() []string {
 	return []string{"/api/", "/openapi.json", "/docs", "/docs.css", "/healthz", "/readyz"}
 }
 
-// Open reports whether a request is for everybody, without a token.
+// Open reports whether a request needs no token.
 func Open(r *http.Request) bool { return r.URL.Path == "/healthz" || r.URL.Path == "/readyz" }
 
-// New makes the API.
+// New creates the API.
 func New(o Options) (*API, error) {
 	o.Live.Log = cmp.Or(o.Live.Log, o.Log)
 	if o.Recheck != nil {
@@ -79,8 +76,8 @@ func New(o Options) (*API, error) {
 	return a, nil
 }
 
-// Drain ends every stream with a last word and lets no new one in. It waits until they
-// have ended or ctx has. Ordinary requests go on: the server's own shutdown waits for them.
+// Drain ends every stream with a last message and accepts no new ones. It waits until they have ended or ctx has.
+// Ordinary requests continue: the server's own shutdown waits for them.
 func (a *API) Drain(ctx context.Context) error { return a.hub.Drain(ctx) }
 
 // allow checks the scope of a route.
@@ -95,7 +92,7 @@ func allow(ctx context.Context, scope string) error {
 	return nil
 }
 
-// by is the caller; allow has seen that there is one.
+// by returns the caller. allow has checked that there is one.
 func by(ctx context.Context) operation.Caller {
 	caller, _ := operation.CallerOf(ctx)
 	return caller
@@ -103,7 +100,7 @@ func by(ctx context.Context) operation.Caller {
 
 func who(ctx context.Context) string { return by(ctx).Principal.String() }
 
-// statuses gives each kind of error its status and the sentence of its documentation.
+// statuses maps each kind of error to its status and its description in the documentation.
 var statuses = map[operation.Kind]struct {
 	status int
 	doc    string
@@ -133,7 +130,7 @@ func problemKinds() [][2]string {
 	return kinds
 }
 
-// problem makes a problem of an operation's error.
+// problem turns an operation's error into a problem.
 func problem(err *operation.Error) *rest.Problem {
 	kind, known := statuses[err.Kind]
 	if !known {
@@ -150,7 +147,7 @@ func problem(err *operation.Error) *rest.Problem {
 	return p
 }
 
-// explain makes a problem of any error; nil for one that is nobody's business.
+// explain turns any error into a problem; nil for internal errors.
 func explain(err error) *rest.Problem {
 	var ours *operation.Error
 	switch {

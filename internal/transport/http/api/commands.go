@@ -17,10 +17,10 @@ type command struct {
 	Body *map[string]json.RawMessage
 }
 
-// commandAnswer is what an operation gave, as JSON.
+// commandAnswer is the output of an operation, as JSON.
 type commandAnswer struct{ json.RawMessage }
 
-// commands is the route by which every operation can be called under the name and with the arguments of its tool, as agents do.
+// commands returns the route that calls any operation by the name and with the arguments of its tool, as agents do.
 func (a *API) commands(set *operation.Set) rest.Operation {
 	var names []string
 	for _, d := range set.All() {

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// kernelOptions say what the kernel cannot know.
+// kernelOptions returns what the kernel needs from this package.
 func (a *API) kernelOptions(o Options) rest.Options {
 	return rest.Options{
 		Title: "Chorus", Version: "1",
@@ -54,13 +54,13 @@ func withOthers(set *operation.Set, tags [][2]string) [][2]string {
 	return tags
 }
 
-// tagOf is the group of a route: by default its noun's plural.
+// tagOf returns the group of a route: by default its noun's plural.
 func tagOf(d *operation.Definition, h operation.HTTP) string {
 	noun, _, _ := strings.Cut(d.Name, ".")
 	return cmp.Or(h.Tag, noun+"s")
 }
 
-// typeName tells types apart that have the same name in different packages.
+// typeName distinguishes types of the same name in different packages.
 func typeName(t reflect.Type) string {
 	switch path.Base(t.PkgPath()) {
 	case "feed":

@@ -7,11 +7,11 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// openAITag groups what is served below /v1/, by the package compat.
+// openAITag groups the routes below /v1/, which the package compat serves.
 const openAITag = "openai-compatible"
 
-// openAIRoutes describes what clients of OpenAI's protocol can ask for. It is served beside the
-// kernel, with errors in that protocol's form.
+// openAIRoutes describes the routes for clients of OpenAI's protocol. They are served outside the kernel, with errors in
+// that protocol's format.
 func openAIRoutes() map[string]map[string]*rest.Described {
 	completion := describeOpenAI("createChatCompletion", "Ask an agent, in OpenAI's protocol",
 		"Runs the agent once. The status says whether to retry; X-Should-Retry: false means never. "+
@@ -62,8 +62,7 @@ func openAIRef(name string) *jsonschema.Schema {
 	return &jsonschema.Schema{Ref: "#/components/schemas/OpenAI" + name}
 }
 
-// openAISchemas are the types of openAIRoutes, as far as they matter here: OpenAI's own
-// document has the rest.
+// openAISchemas are the types of openAIRoutes, limited to what matters here: OpenAI's own document has the rest.
 func openAISchemas() map[string]*jsonschema.Schema {
 	text := &jsonschema.Schema{Type: "string"}
 	number := &jsonschema.Schema{Type: "integer"}

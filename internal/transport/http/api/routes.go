@@ -19,10 +19,9 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// Every route of /api/ is derived from a definition of the catalogue. The one that is not quite like the
-// others is the event stream of a session: see watch.
+// Every route of /api/ is derived from a definition of the catalogue. The only special one is the event stream of a session: see watch.
 
-// routes are the HTTP routes of a set of operations, in its order.
+// routes returns the HTTP routes of a set of operations, in its order.
 func (a *API) routes(set *operation.Set) (all []rest.Operation) {
 	for _, d := range set.All() {
 		for _, h := range d.HTTP {
@@ -56,7 +55,7 @@ func (a *API) route(d *operation.Definition, h operation.HTTP) rest.Operation {
 	return flat.Operation()
 }
 
-// failures are the statuses of an operation's errors. What a path names may not be there.
+// failures returns the statuses of an operation's errors, with 404 if its path names something.
 func failures(d *operation.Definition, path string) (list []int) {
 	for _, kind := range d.Errors {
 		list = append(list, statuses[kind].status)
@@ -113,7 +112,7 @@ func setFile(d *operation.Definition, in reflect.Value, file rest.File) {
 	}
 }
 
-// cursorOf is the input's cursor; false: the output is no page of a longer list.
+// cursorOf returns the input's cursor; false: the output is not a page of a longer list.
 func cursorOf(d *operation.Definition, in reflect.Value) (reflect.Value, bool) {
 	f, ok := d.Field("cursor")
 	if !ok {
@@ -122,7 +121,7 @@ func cursorOf(d *operation.Definition, in reflect.Value) (reflect.Value, bool) {
 	return in.FieldByIndex(f.Index), true
 }
 
-// withCursor makes the cursor of the next page one that nobody is tempted to read.
+// withCursor makes the cursor of the next page opaque.
 func withCursor(page any) any {
 	v := reflect.New(reflect.TypeOf(page)).Elem()
 	v.Set(reflect.ValueOf(page))
@@ -132,10 +131,10 @@ func withCursor(page any) any {
 	return v.Interface()
 }
 
-// imageTypes are shown by browsers as pictures and can do nothing else.
+// imageTypes are safe: browsers only show them as pictures.
 var imageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// download sends a file. Its content is somebody else's: no browser may take it for a page.
+// download sends a file. Its content is untrusted: no browser may treat it as a page.
 func (a *API) download(d *operation.Definition) func(http.ResponseWriter, *http.Request, reflect.Value, rest.File) (any, error) {
 	return func(w http.ResponseWriter, r *http.Request, in reflect.Value, _ rest.File) (any, error) {
 		out, err := a.executor.Execute(r.Context(), by(r.Context()), d, in.Interface())
@@ -173,14 +172,14 @@ func fileHeader(h http.Header, file operation.File) {
 	}
 }
 
-// lines sends the items of a stream as JSON, each as soon as it is there. An error before the first is a
-// problem; a later one cuts the connection, so that nobody takes a part for the whole.
+// lines sends each item of a stream as JSON as soon as it is available. An error before the first item becomes a
+// problem; a later one cuts the connection, so that nobody mistakes a part for the whole.
 func (a *API) lines(d *operation.Definition) func(http.ResponseWriter, *http.Request, reflect.Value, rest.File) (any, error) {
 	return func(w http.ResponseWriter, r *http.Request, in reflect.Value, _ rest.File) (any, error) {
 		return nil, rest.Stream(w, func(h http.Header) {
 			h.Set("Content-Type", operations.JSONLinesMedia)
 			h.Set("Cache-Control", "no-store")
-			h.Set("X-Accel-Buffering", "no") // or a proxy collects what should be seen at once
+			h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering
 		}, func(to io.Writer) error {
 			lines := json.NewEncoder(to)
 			lines.SetEscapeHTML(false)
@@ -197,14 +196,14 @@ func (a *API) lines(d *operation.Definition) func(http.ResponseWriter, *http.Req
 	}
 }
 
-// watch follows a session over the hub, which knows slow readers, heartbeats and the end of the server.
+// watch streams a session through the hub, which handles slow readers, heartbeats and shutdown.
 func (a *API) watch(w http.ResponseWriter, r *http.Request, v reflect.Value, _ rest.File) (any, error) {
 	in, caller := v.Interface().(operations.WatchRequest), by(r.Context())
 	session, err := operations.GetSession.Call(r.Context(), a.executor, caller, operations.SessionRef{ID: in.ID})
 	if err != nil {
 		return nil, err
 	}
-	// Whoever has seen more than there is met another history; they go on at the end of this one.
+	// A reader with a higher number than the journal has read a different history; it continues at the end of this one.
 	after := min(in.After, session.Seq)
 	return nil, a.hub.Serve(w, r, after, func(ctx context.Context, after int64) iter.Seq2[feed.Item, error] {
 		return operations.Watch.Follow(ctx, a.executor, caller, operations.WatchRequest{ID: in.ID, After: after})

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// Status says that the server answers.
+// Status says that the server responds.
 type Status struct {
 	Status string `json:"status"`
 }
@@ -18,7 +18,7 @@ type Status struct {
 //go:embed docs.css
 var docsStyle []byte
 
-// serverOps are what is beside the API itself.
+// serverOps are the routes that belong to no operation.
 func (a *API) serverOps() []rest.Operation {
 	const tag = "server"
 	return []rest.Operation{
@@ -61,7 +61,7 @@ func send(w http.ResponseWriter, r *http.Request, media string, get func() ([]by
 	w.Header().Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(data) // whoever asked may be gone
+		_, _ = w.Write(data) // the client may be gone
 	}
 	return nil
 }

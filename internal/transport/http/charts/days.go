@@ -12,17 +12,17 @@ import (
 	"chorus/internal/transport/http/display"
 )
 
-// How wide a chart is, in units of its view box.
+// Widths of charts, in units of the view box.
 const (
 	Full  = 920
 	Half  = 460 // of a chart that shares its row
-	Phone = 350 // of one on a phone, as wide as it is shown: its words can be read
+	Phone = 350 // of a chart on a phone, drawn at its real size so that its text is readable
 )
 
-// How high a chart is, and the room for its numbers and days.
+// Height of a chart, and the space for its numbers and days.
 const dayHeight, dayLeft, dayBottom = 190, 56, 22
 
-// Costs draws the costs of each day as bars; where nothing was spent, as by free models, what they read and wrote.
+// Costs draws the costs of each day as bars, or the tokens if nothing was spent, as with free models.
 func Costs(c operations.Costs, width int, now time.Time) string {
 	spent, tokens := map[string]float64{}, map[string]float64{}
 	for _, row := range c.Rows {
@@ -40,11 +40,11 @@ func Free(c operations.Costs) bool {
 	return len(c.Rows) > 0 && !slices.ContainsFunc(c.Rows, func(row operations.Cost) bool { return row.Dollars > 0 })
 }
 
-// forecastDays is how many of the last days say what the rest of a month will cost.
+// forecastDays is the number of recent days that the forecast is based on.
 const forecastDays = 7
 
-// Forecast is what a month will have cost at its end, if it goes on like the last week. Days are those of UTC, and today counts
-// for what of it is over.
+// Forecast estimates the costs of the whole month at the rate of the last week. Days are in UTC, and today counts in
+// proportion to the time that has passed.
 func Forecast(month operations.Costs, now time.Time) float64 {
 	now = now.UTC()
 	begin := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
@@ -63,13 +63,13 @@ func Forecast(month operations.Costs, now time.Time) float64 {
 	return month.Total + spent/passed*end.Sub(now).Hours()
 }
 
-// maxDays is how many days a chart shows: more bars would be too thin.
+// maxDays is the maximum number of days in a chart: more bars would be too thin.
 const maxDays = 120
 
-// labelRoom is how much room the name of a day takes.
+// labelRoom is the space for the name of a day.
 const labelRoom = 46.0
 
-// labelled says that every so manieth day has its name below it: all of a few, one a week of many, and never two over each other.
+// labelled says how many days share a label: with few days each has one, with many one per week, and labels never overlap.
 func labelled(days int, room float64) int {
 	each := max(int(math.Ceil(labelRoom/room)), 1)
 	if days > 14 {
@@ -78,17 +78,17 @@ func labelled(days int, room float64) int {
 	return each
 }
 
-// Tokens draws how many tokens each day took, by days in UTC such as 2026-11-17; "": there is nothing to draw.
+// Tokens draws the tokens of each day, by days in UTC such as 2026-11-17; "": there is nothing to draw.
 func Tokens(width int, values map[string]float64, since, now time.Time) string {
 	return bars("Tokens by day", width, values, since, now, func(n float64) string { return display.Count(int(n)) })
 }
 
-// Dollars is Tokens for what was spent.
+// Dollars draws the costs of each day, like Tokens.
 func Dollars(title string, width int, values map[string]float64, since, now time.Time) string {
 	return bars(title, width, values, since, now, display.Dollars)
 }
 
-// bars draws a value of each day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
+// bars draws a value per day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.
 func bars(title string, width int, values map[string]float64, since, now time.Time, show func(float64) string) string {
 	first := since.UTC().Truncate(24 * time.Hour)
 	days := min(max(int(now.UTC().Sub(first)/(24*time.Hour))+1, 1), maxDays)
@@ -120,7 +120,7 @@ func bars(title string, width int, values map[string]float64, since, now time.Ti
 		}
 		switch at := x + min(room/2, 36); {
 		case (days-1-i)%each != 0:
-		case at+labelRoom/2 > float64(width): // it would stand out of the chart
+		case at+labelRoom/2 > float64(width): // it would not fit into the chart
 			fmt.Fprintf(&out, `<text x="%d" y="%d" text-anchor="end">%s</text>`, width, dayHeight-6, day.Format("2 Jan"))
 		default:
 			fmt.Fprintf(&out, `<text x="%.1f" y="%d" text-anchor="middle">%s</text>`, at, dayHeight-6, day.Format("2 Jan"))

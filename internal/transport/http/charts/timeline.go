@@ -1,4 +1,4 @@
-// Package charts draws what pages show of costs and of runs, as SVG: bars along days, and spans along the time of a run.
+// Package charts draws costs and runs as SVG: bars per day, and the spans of a run along its time.
 package charts
 
 import (
@@ -28,14 +28,14 @@ func SpanName(kind string) string {
 	return kind
 }
 
-// SpanSum is how long all spans of a kind took.
+// SpanSum is the total duration of all spans of a kind.
 type SpanSum struct {
 	Kind, Name string
 	MS         int64
 	Count      int
 }
 
-// SpanSums are the sums of the kinds that there are.
+// SpanSums returns the sums of all kinds that occur.
 func SpanSums(spans []operations.Span) []SpanSum {
 	var out []SpanSum
 	for _, n := range spanNames {
@@ -54,7 +54,7 @@ func SpanSums(spans []operations.Span) []SpanSum {
 
 // timelineSize is how a timeline is laid out, in units of its view box.
 type timelineSize struct {
-	width, label  int // label is the room for the names, 0: they stand above the bars
+	width, label  int // label is the space for the names; 0: they are above the bars
 	row, bar, top int
 	ticks         int
 }
@@ -64,11 +64,11 @@ var (
 	narrow = timelineSize{width: 350, row: 38, bar: 12, top: 24, ticks: 4}
 )
 
-// maxDrawn is how many spans a timeline shows; the table has them all.
+// maxDrawn limits the spans in a timeline; the table shows all of them.
 const maxDrawn = 120
 
-// Timeline draws spans below each other along the time. Long waits are drawn shorter, with a mark: an hour in which nobody answered
-// would leave no room for what was done. "": there is nothing to draw.
+// Timeline draws spans below each other along the time. Long waits are shortened and marked: an hour of waiting for an
+// answer would leave no space for the work. "": there is nothing to draw.
 func Timeline(spans []operations.Span) string { return drawTimeline(spans, wide) }
 
 // NarrowTimeline is Timeline for a phone.
@@ -122,7 +122,7 @@ func SpanTook(s operations.Span) string {
 	return text
 }
 
-// SinceFirst is when a span began, counted from the first one.
+// SinceFirst is the start of a span, relative to the first one.
 func SinceFirst(spans []operations.Span, s operations.Span) string {
 	if d := s.Began.Sub(spans[0].Began); d > 0 {
 		return sinceStart(d)
@@ -130,5 +130,5 @@ func SinceFirst(spans []operations.Span, s operations.Span) string {
 	return "0"
 }
 
-// CutsWaits reports whether a timeline draws some waits shorter than they were.
+// CutsWaits reports whether a timeline shortens some waits.
 func CutsWaits(spans []operations.Span) bool { return len(newTimescale(spans, 0, 1).breaks) > 0 }

@@ -9,13 +9,13 @@ import (
 	"chorus/internal/operations"
 )
 
-// timescale lays the time of a run out along a line: it gives each moment a place. Stretches in which a run only waits are cut down.
+// timescale maps the time of a run to positions on a line. Stretches in which a run only waits are shortened.
 type timescale struct {
 	stretches []stretch
-	breaks    []float64 // where a wait is cut down
+	breaks    []float64 // where a wait is shortened
 }
 
-// stretch is a part of the time that is drawn in one measure.
+// stretch is a part of the time with one scale.
 type stretch struct {
 	from, to time.Time
 	x0, x1   float64
@@ -27,7 +27,7 @@ func waits(s operations.Span) bool {
 	return s.Kind == operations.SpanPerson || s.Kind == operations.SpanQueue || s.Kind == operations.SpanPause
 }
 
-// newTimescale lays spans out between two places.
+// newTimescale maps spans to the space between two positions.
 func newTimescale(spans []operations.Span, left, right float64) timescale {
 	if len(spans) == 0 {
 		return timescale{}
@@ -52,7 +52,7 @@ func newTimescale(spans []operations.Span, left, right float64) timescale {
 		}
 		out.stretches = append(out.stretches, st)
 	}
-	most := max(busy/4, 200*time.Millisecond) // of a wait that is drawn as long as it was
+	most := max(busy/4, 200*time.Millisecond) // of a wait that is drawn at full length
 	drawn := func(st stretch) time.Duration {
 		if d := st.to.Sub(st.from); !st.cut || d < most {
 			return d
@@ -79,7 +79,7 @@ func newTimescale(spans []operations.Span, left, right float64) timescale {
 	return out
 }
 
-// place is the place of a moment.
+// place is the position of a moment.
 func (t timescale) place(at time.Time) float64 {
 	for _, st := range t.stretches {
 		if !at.After(st.to) {
@@ -92,18 +92,18 @@ func (t timescale) place(at time.Time) float64 {
 	return t.stretches[len(t.stretches)-1].x1
 }
 
-// tick is a moment that is named on the axis.
+// tick is a labelled moment on the axis.
 type tick struct {
 	x      float64
 	text   string
 	anchor string // of the text: start or middle
 }
 
-// tickSteps are the distances of ticks that people can count in.
+// tickSteps are round distances between ticks.
 var tickSteps = []time.Duration{time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond, time.Second,
 	2 * time.Second, 5 * time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour}
 
-// ticks names about so many moments since the beginning, none within a wait that is cut down.
+// ticks returns about the given number of ticks, none of them within a shortened wait.
 func (t timescale) ticks(about int) []tick {
 	first, last := t.stretches[0], t.stretches[len(t.stretches)-1]
 	var shown time.Duration
@@ -136,7 +136,7 @@ func (t timescale) ticks(about int) []tick {
 	return out
 }
 
-// sinceStart is a time since the beginning, in few letters.
+// sinceStart formats the time since the start briefly.
 func sinceStart(d time.Duration) string {
 	switch {
 	case d < time.Second:

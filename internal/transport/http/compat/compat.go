@@ -28,7 +28,7 @@ import (
 // Options configure the handler.
 type Options struct {
 	Executor operation.Executor
-	// Memory knows which Idempotency-Key belongs to which request; nil: that is not checked.
+	// Memory knows which Idempotency-Key belongs to which request; nil: keys are not checked.
 	Memory Memory
 	Log    *slog.Logger
 	// MaxDuration is how long a completion may take; 0: 30 minutes.
@@ -37,21 +37,20 @@ type Options struct {
 	Heartbeat time.Duration
 }
 
-// Memory keeps the digests of requests with an Idempotency-Key, for a day, also through a restart.
-// It may be called from any goroutine.
+// Memory stores the digests of requests with an Idempotency-Key for a day, across restarts. It may be called from any goroutine.
 type Memory interface {
 	RecallAnswer(ctx context.Context, principal, key, route string) (digest string, status int, body []byte, err error)
-	// KeepAnswer keeps what the key stands for. The first one stays.
+	// KeepAnswer stores the digest of a key. The first one stays.
 	KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error
 }
 
-// completionsRoute is where completions are asked for.
+// completionsRoute is the route of completions.
 const completionsRoute = "POST /v1/chat/completions"
 
 type handler struct {
 	Options
 	mux       *http.ServeMux
-	beginning sync.Mutex // held while a request with a key begins
+	beginning sync.Mutex // held while a request with a key starts
 }
 
 // maxBody has room for a long conversation with images.
@@ -87,7 +86,7 @@ type modelInfo struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// modelPrefix makes the name of a model from that of an agent.
+// modelPrefix turns an agent's name into a model's name.
 const modelPrefix = "agent/"
 
 func modelInfoOf(a operations.Agent) modelInfo {

@@ -33,13 +33,13 @@ var statuses = map[operation.Kind]struct {
 	operation.Failed:      {http.StatusInternalServerError, "server_error", ""},
 }
 
-// runError is the failure of a run as the client is told it. Clients repeat a request by its
-// status, so it must tell a busy provider from a request that will fail again.
+// runError is a run's failure as reported to the client. Clients decide by the status whether to retry, so it must
+// distinguish a busy provider from a request that will fail again.
 type runError struct {
 	status     int
 	kind, code string
 	message    string
-	pointless  bool // to be tried again as it is
+	pointless  bool // the client should retry it unchanged
 }
 
 func (e *runError) Error() string { return e.message }

@@ -46,7 +46,7 @@ type request struct {
 	digest string // of the body
 }
 
-// maxKey is longer than any key that is made by a machine.
+// maxKey is longer than any generated key.
 const maxKey = 200
 
 type streamOptions struct {
@@ -179,8 +179,7 @@ func (a *request) validate() error {
 	return nil
 }
 
-// history is every message but the last. System messages come from the holder of the token,
-// so they count as messages of that person.
+// history returns all messages but the last. System messages come from the holder of the token, so they count as messages of that person.
 func (a *request) history() []operations.Spoken {
 	var out []operations.Spoken
 	for _, m := range a.Messages[:len(a.Messages)-1] {
@@ -195,5 +194,5 @@ func (a *request) history() []operations.Spoken {
 	return out
 }
 
-// prompt is the last message.
+// prompt returns the last message.
 func (a *request) prompt() content { return a.Messages[len(a.Messages)-1].Content }

@@ -17,17 +17,17 @@ import (
 	"chorus/internal/operations"
 )
 
-// run is one completion: the agent's run that answers one prompt.
+// run is one completion: the run that answers one prompt.
 type run struct {
 	executor   operation.Executor
 	by         operation.Caller
 	session    string
 	ownSession bool   // the session was made for this completion
-	again      bool   // the request came before, with the same key
-	key        string // its Idempotency-Key: the request may come again, and then goes on with this run
+	again      bool   // the same request with the same key came before
+	key        string // its Idempotency-Key: if the request comes again, it continues this run
 	seq        int64
 	id         string // of the run, once it has started
-	called     bool   // a tool was called: doing it again would do that again
+	called     bool   // a tool was called, and a retry would call it again
 
 	step, attempt int
 	sent          string // the part of this step's text that was sent
@@ -74,12 +74,12 @@ func (d *handler) completions(w http.ResponseWriter, r *http.Request) {
 		model: modelPrefix + agent.Name, created: time.Now().Unix(), usage: a.StreamOptions != nil && a.StreamOptions.IncludeUsage}
 	end, err := one.stream(ctx, out)
 	gone := r.Context().Err() != nil || out.disconnected
-	// Who sent a key may come back for the answer.
+	// A client that sent a key may come back for the answer.
 	if ctx.Err() != nil && !gone || gone && one.key == "" {
 		one.abort(ctx)
 	}
 	if !one.mayRepeat() {
-		w.Header().Set(retryHeader, "false") // without effect once a stream has begun, and clients repeat none
+		w.Header().Set(retryHeader, "false") // has no effect once a stream has started, and clients do not retry then
 	}
 	switch {
 	case gone:
@@ -105,7 +105,7 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 		return nil, agent, err
 	}
 	one := &run{executor: d.Executor, by: by, key: a.key, session: a.Metadata[sessionKey], step: -1, complete: true}
-	if a.key != "" { // two requests with one key must not both begin
+	if a.key != "" { // two requests with one key must not both start
 		d.beginning.Lock()
 		defer d.beginning.Unlock()
 	}
@@ -143,7 +143,7 @@ func (d *handler) start(ctx context.Context, a request) (*run, operations.Agent,
 	return one, agent, err
 }
 
-// sessionKeyOf makes keys of completions others than those of sessions that the API makes.
+// sessionKeyOf keeps keys of completions distinct from those of sessions created through the API.
 func sessionKeyOf(key string) string {
 	if key == "" {
 		return ""
@@ -151,13 +151,13 @@ func sessionKeyOf(key string) string {
 	return "v1/" + key
 }
 
-// sameRequest refuses a key that was used for another request: its answer would be that one's.
+// sameRequest rejects a key that was used for another request: the client would get that request's answer.
 func (d *handler) sameRequest(ctx context.Context, by operation.Caller, a request) error {
 	if a.key == "" || d.Memory == nil {
 		return nil
 	}
 	who := by.Principal.String()
-	// The first digest stays, so two requests that come at once see the same.
+	// The first digest stays, so two simultaneous requests see the same one.
 	if err := d.Memory.KeepAnswer(ctx, who, a.key, completionsRoute, a.digest, http.StatusOK, nil); err != nil {
 		return err
 	}
@@ -169,18 +169,16 @@ func (d *handler) sameRequest(ctx context.Context, by operation.Caller, a reques
 	return err
 }
 
-// mayRepeat reports whether the client can send the request again without anything being done
-// twice. With a key it would only be told the same; in a session that goes on, its message
-// would stand there twice.
+// mayRepeat reports whether the client can send the request again without doing anything twice. With a key it would only
+// get the same answer; in a session that continues, its message would be there twice.
 func (o *run) mayRepeat() bool { return o.key == "" && o.ownSession && !o.called }
 
-// abort ends the run. In a shared session that is done only once it is known: otherwise it
-// could end somebody else's.
+// abort ends the run. In a shared session it waits until the run is known, because it could otherwise end somebody else's.
 func (o *run) abort(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	if o.id != "" || o.ownSession {
-		_, _ = operations.Abort.Call(ctx, o.executor, o.by, operations.AbortRequest{ID: o.session, All: o.ownSession}) // on an error it ends at its limits
+		_, _ = operations.Abort.Call(ctx, o.executor, o.by, operations.AbortRequest{ID: o.session, All: o.ownSession}) // on an error the run ends at its limits
 	}
 }
 

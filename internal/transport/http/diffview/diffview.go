@@ -1,5 +1,5 @@
-// Package diffview reads unified diffs, as git writes them, and lays them out for a page: file by file, with numbers of lines, one
-// below the other or side by side.
+// Package diffview parses unified diffs, as git writes them, and prepares them for a page: by file, with line numbers,
+// unified or side by side.
 package diffview
 
 import (
@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// How much of a diff a page shows, in lines; more would keep a browser busy. The whole is a link away.
+// Limits of what a page shows of a diff, in lines; more would slow the browser down. A link leads to the full diff.
 const (
 	maxFileLines = 1000
 	maxDiffLines = 4000
 	openFiles    = 20 // further files are folded
 )
 
-// File is what changed in a file.
+// File is the changes of a file.
 type File struct {
 	Path    string
 	Note    string // such as "new file", "renamed from a.txt" or "binary"
@@ -22,8 +22,8 @@ type File struct {
 	Removed int
 	Hunks   []Hunk
 	Hidden  int  // lines that are not shown
-	Folded  bool // not open at first
-	Shown   int  // lines that are
+	Folded  bool // folded at first
+	Shown   int  // lines that are shown
 }
 
 // Hunk is a run of lines.
@@ -33,20 +33,20 @@ type Hunk struct {
 	Lines []Line
 }
 
-// Line is a line of a file. Old and New are its numbers before and after, 0 where it is not there.
+// Line is a line of a file. Old and New are its numbers before and after, 0 if it does not exist there.
 type Line struct {
 	Kind     string // same, add, del or note
 	Old, New int
 	Text     string
 }
 
-// Pair is a row of the view side by side; a side without a line has no kind.
+// Pair is a row of the side-by-side view; a side without a line has no kind.
 type Pair struct{ Left, Right Line }
 
-// Parse reads a unified diff as git writes it. Whatever it does not know is left out; cut reports whether lines are.
+// Parse parses a unified diff as git writes it. It skips what it does not know; cut reports whether lines were left out.
 func Parse(text string) (files []File, cut bool) {
 	var file *File
-	var left, right, shown int // lines of the hunk that are still to come, and lines that were kept
+	var left, right, shown int // lines of the hunk still to come, and lines kept
 	var old, now int
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
@@ -64,7 +64,7 @@ func Parse(text string) (files []File, cut bool) {
 		case strings.HasPrefix(line, "diff --git "):
 			files = append(files, File{Path: gitPath(line), Folded: len(files) >= openFiles})
 			file = &files[len(files)-1]
-		case strings.HasPrefix(line, "--- ") && (file == nil || len(file.Hunks) > 0): // a diff without git's own lines
+		case strings.HasPrefix(line, "--- ") && (file == nil || len(file.Hunks) > 0): // a diff without git's own header lines
 			files = append(files, File{Path: headPath(line), Folded: len(files) >= openFiles})
 			if file = &files[len(files)-1]; file.Path == "" {
 				file.Note = "new file"
@@ -84,7 +84,7 @@ func Parse(text string) (files []File, cut bool) {
 	return files, cut
 }
 
-// keepLine adds a line to the last hunk of a file, unless there are too many.
+// keepLine adds a line to the last hunk of a file, up to the limit.
 func keepLine(file *File, l Line, shown *int) bool {
 	switch l.Kind {
 	case "add":
@@ -106,7 +106,7 @@ func keepLine(file *File, l Line, shown *int) bool {
 	return true
 }
 
-// describe takes what a line of the header says of a file.
+// describe applies a header line to a file.
 func (f *File) describe(line string) {
 	switch word, rest, _ := strings.Cut(line, " "); {
 	case strings.HasPrefix(line, "new file"):
@@ -126,8 +126,8 @@ func (f *File) describe(line string) {
 	}
 }
 
-// gitPath is the path in the first line of a file's diff: "diff --git a/x b/x". Where both sides are the same it is read by its length, since
-// a path may hold anything; else the lines that follow say it better.
+// gitPath parses the path in the first line of a file's diff: "diff --git a/x b/x". If both sides are equal, it splits
+// by length, because a path may contain anything; otherwise the following lines are more precise.
 func gitPath(line string) string {
 	rest := strings.TrimPrefix(line, "diff --git ")
 	if strings.HasPrefix(rest, `"`) {
@@ -163,7 +163,7 @@ func unquote(path string) string {
 	return path
 }
 
-// hunkHead reads "@@ -1,2 +3,4 @@ func x".
+// hunkHead parses "@@ -1,2 +3,4 @@ func x".
 func hunkHead(line string) (old, left, now, right int, head string) {
 	ranges, after, ok := strings.Cut(strings.TrimPrefix(line, "@@ "), " @@")
 	before, behind, both := strings.Cut(ranges, " ")
@@ -184,10 +184,10 @@ func lineRange(text string) (from, count int) {
 	return from, max(count, 0)
 }
 
-// hunkLine reads a line of a hunk; false: the hunk is over.
+// hunkLine parses a line of a hunk; false: the hunk has ended.
 func hunkLine(line string, old, now, left, right *int) (Line, bool) {
 	if line == "" {
-		line = " " // some tools drop the blank of an empty line
+		line = " " // some tools drop the space of an empty line
 	}
 	l := Line{Text: line[1:]}
 	switch line[0] {
@@ -208,7 +208,7 @@ func hunkLine(line string, old, now, left, right *int) (Line, bool) {
 	return l, true
 }
 
-// SideBySide puts the lines of a hunk next to each other: what was removed beside what came instead.
+// SideBySide pairs the lines of a hunk: removed lines next to their replacements.
 func SideBySide(h Hunk) []Pair {
 	var out []Pair
 	for i := 0; i < len(h.Lines); {

@@ -7,16 +7,16 @@ import (
 	"chorus/internal/operations"
 )
 
-// BudgetBar is a ceiling with how near it is, as it is drawn.
+// BudgetBar is a budget and how much of it is used, as drawn.
 type BudgetBar struct {
 	Name, Per   string
 	Spent, Most float64
-	Warn        float64 // from here on people are asked whether to go on
+	Warn        float64 // from here on people are asked whether to continue
 	Percent     int
 	State       string // "", near or over
 }
 
-// Budget is the bar of a budget. Its name says whose it is in words: the key of the configuration is behind them.
+// Budget describes a budget. Its name says in words whose it is, based on its configuration key.
 func Budget(names map[string]string, b operations.Budget) BudgetBar {
 	bar := BudgetBar{Name: budgetName(names, b.Name), Per: b.Per, Spent: b.Spent, Most: cmp.Or(b.Hard, b.Soft), Warn: cmp.Or(b.Soft, b.Hard)}
 	bar.Percent = Percent(int(b.Spent*1e6), int(bar.Most*1e6))
@@ -29,7 +29,7 @@ func Budget(names map[string]string, b operations.Budget) BudgetBar {
 	return bar
 }
 
-// budgetName says whose a budget is: of "budgets.agent.month chorus" it is "Agent chorus".
+// budgetName says whose a budget is: "budgets.agent.month chorus" is "Agent chorus".
 func budgetName(names map[string]string, name string) string {
 	key, whose, _ := strings.Cut(name, " ")
 	parts := strings.Split(key, ".")
@@ -53,7 +53,7 @@ func budgetName(names map[string]string, name string) string {
 	return strings.ToUpper(what[:1]) + what[1:] + " " + whose
 }
 
-// Channel is a channel for people: whose it is where that is known.
+// Channel names a channel for people, with its owner if known.
 func Channel(names map[string]string, key string) string {
 	transport, place, _ := strings.Cut(key, ":")
 	if _, id, _ := strings.Cut(place, "/"); names[id] != "" {

@@ -1,4 +1,4 @@
-// Package display says values in words for people who read a page: amounts, times, names and states.
+// Package display formats values for people who read a page: amounts, times, names and states.
 package display
 
 import (
@@ -16,7 +16,7 @@ import (
 	"chorus/internal/text"
 )
 
-// ShellCommand is the shell command of a call; "": it is a call of another kind.
+// ShellCommand returns the shell command of a call; "": the call is of another kind.
 func ShellCommand(tool, argsJSON string) string {
 	var args struct {
 		Command string `json:"command"`
@@ -27,10 +27,10 @@ func ShellCommand(tool, argsJSON string) string {
 	return args.Command
 }
 
-// NewTokens are the tokens that were new: those that were read from a cache are named beside them.
+// NewTokens counts the tokens that did not come from a cache.
 func NewTokens(u feed.Usage) int { return u.InputTokens + u.CacheWriteTokens + u.OutputTokens }
 
-// Took is how long something took; "": no time that anybody would notice.
+// Took formats a duration; "": too short to notice.
 func Took(ms int64) string {
 	switch {
 	case ms <= 0:
@@ -43,7 +43,7 @@ func Took(ms int64) string {
 	return fmt.Sprintf("%d min %d s", ms/60_000, ms/1000%60)
 }
 
-// JSON indents JSON; other text stays as it is.
+// JSON indents JSON; other text is unchanged.
 func JSON(text string) string {
 	var v any
 	if json.Unmarshal([]byte(text), &v) != nil {
@@ -51,7 +51,7 @@ func JSON(text string) string {
 	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // templates do that
+	e.SetEscapeHTML(false) // templates escape it
 	e.SetIndent("", "  ")
 	if e.Encode(v) != nil {
 		return text
@@ -59,7 +59,7 @@ func JSON(text string) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// Soon is how long it is until a time; "": it has come.
+// Soon formats the time until a moment; "": it has come.
 func Soon(t, now time.Time) string {
 	if d := t.Sub(now).Round(time.Second); d > 0 {
 		return "in " + Duration(d)
@@ -67,7 +67,7 @@ func Soon(t, now time.Time) string {
 	return ""
 }
 
-// Ago is a time relative to now, or a date.
+// Ago formats a time relative to now, or as a date.
 func Ago(t, now time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -86,7 +86,7 @@ func Ago(t, now time.Time) string {
 	return t.Format("2 January 2006")
 }
 
-// Duration is a length of time in its largest unit.
+// Duration formats a duration in its largest unit.
 func Duration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -99,7 +99,7 @@ func Duration(d time.Duration) string {
 	return text.Count(int(d/(24*time.Hour)), "day")
 }
 
-// USD is an amount of the feed.
+// USD formats an amount of the feed.
 func USD(n feed.USD) string { return Dollars(float64(ledger.Nanos(n)) / 1e9) }
 
 // Dollars shows small amounts with more digits.
@@ -124,7 +124,7 @@ func CountAny(n any) string {
 	return Count(small)
 }
 
-// Count is a rounded number: 1.2 k, 25 M.
+// Count formats a rounded number: 1.2 k, 25 M.
 func Count(n int) string {
 	switch {
 	case n >= 10_000_000:
@@ -139,7 +139,7 @@ func Count(n int) string {
 	return fmt.Sprint(n)
 }
 
-// Short is the beginning of a text, on one line.
+// Short returns the beginning of a text, on one line.
 func Short(text string, most int) string {
 	text = strings.Join(strings.Fields(markdown.Clean(text)), " ")
 	if r := []rune(text); len(r) > most {
@@ -148,7 +148,7 @@ func Short(text string, most int) string {
 	return text
 }
 
-// Zone is the name of a time zone; that of the server has none.
+// Zone names a time zone; the server's zone has no name.
 func Zone(name string) string {
 	if name == "" || name == "Local" {
 		return "the server's time"
@@ -156,7 +156,7 @@ func Zone(name string) string {
 	return name
 }
 
-// Person is a principal's key without its kind.
+// Person returns a principal's key without its kind.
 func Person(key string) string {
 	if _, name, ok := strings.Cut(key, ":"); ok {
 		return name
@@ -164,13 +164,13 @@ func Person(key string) string {
 	return key
 }
 
-// Who is the name of a principal: of a token if it is known, else its id.
+// Who names a principal: by a known token's name, else by its id.
 func Who(names map[string]string, key string) string {
 	id := Person(key)
 	return cmp.Or(names[id], id, "—")
 }
 
-// Initial is the letter that stands for a name.
+// Initial is the first letter of a name.
 func Initial(name string) string {
 	for _, r := range strings.TrimSpace(name) {
 		return strings.ToUpper(string(r))
@@ -178,7 +178,7 @@ func Initial(name string) string {
 	return "?"
 }
 
-// Action is an action of the audit log. What a tool did is shown as it was, of what people did the ids are shortened.
+// Action formats an action of the audit log. Actions of tools are unchanged, in those of people ids are shortened.
 func Action(action string) string {
 	if strings.HasPrefix(action, "tool:") {
 		return action
@@ -186,15 +186,15 @@ func Action(action string) string {
 	return ShortIDs(action)
 }
 
-// idPattern finds ids that nobody can read or remember.
+// idPattern matches ids that nobody can read or remember.
 var idPattern = pattern.Lazy(`\b[0-7][0-9a-hjkmnp-tv-z]{25}\b`)
 
-// ShortIDs keeps the beginning of each id in a text, which every command takes.
+// ShortIDs shortens each id in a text to its beginning, which every command accepts.
 func ShortIDs(text string) string {
 	return idPattern().ReplaceAllStringFunc(text, func(id string) string { return id[:12] + "…" })
 }
 
-// Folder is the name of a directory; the scratch folder of a thread is called what it is.
+// Folder returns the name of a directory; the scratch folder of a thread is called "a folder of its own".
 func Folder(dir string) string {
 	if strings.HasSuffix(dir, "/scratch") {
 		return "a folder of its own"
@@ -213,10 +213,10 @@ func Percent(part, whole int) int {
 // InlineFile is a text file that is part of a message.
 type InlineFile struct{ Name, Text string }
 
-// How a text file is marked in the message that the model reads.
+// Markers of a text file in the message that the model reads.
 const fileBegins, fileEnds = `<attachment filename="`, "\n</attachment>"
 
-// SplitFiles separates the files at the end of a message from its text: pages show them folded.
+// SplitFiles separates the files at the end of a message from its text. Pages show them folded.
 func SplitFiles(text string) (said string, files []InlineFile) {
 	for said = text; strings.HasSuffix(said, fileEnds); {
 		at := strings.LastIndex(said, fileBegins)

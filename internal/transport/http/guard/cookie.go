@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// How long they are valid.
+// How long cookies and links are valid.
 const (
 	cookieLife = 30 * 24 * time.Hour
 	linkLife   = 15 * time.Minute
@@ -34,8 +34,7 @@ func (g *Guard) clearCookie(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Path: "/", MaxAge: -1, HttpOnly: true, Secure: g.TLS, SameSite: http.SameSiteLaxMode})
 }
 
-// Link is a sign-in link that works once and for 15 minutes. Any process with the key can make
-// one, also beside a running server.
+// Link makes a sign-in link that works once and for 15 minutes. Any process with the key can make one, even while a server runs.
 func Link(key []byte, base, token string, now time.Time) string {
 	return strings.TrimSuffix(base, "/") + "/sign-in?code=" + Sign(key, "link", token, now.Add(linkLife))
 }
@@ -47,8 +46,7 @@ type signedToken struct {
 	nonce string
 }
 
-// Sign makes a value that stands for a token until a given time. purpose keeps a cookie from
-// being used as a link and the other way round.
+// Sign makes a value that represents a token until a given time. purpose keeps a cookie from being used as a link and vice versa.
 func Sign(key []byte, purpose, token string, until time.Time) string {
 	body := strings.Join([]string{token, strconv.FormatInt(until.Unix(), 10), rand.Text()}, ".")
 	return body + "." + signature(key, purpose, body)
@@ -60,7 +58,7 @@ func signature(key []byte, purpose, body string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// verify reads what Sign wrote; false: the signature is wrong, or the time is over.
+// verify parses what Sign wrote; false: the signature is wrong, or the time is over.
 func verify(key []byte, purpose, text string, now time.Time) (signedToken, bool) {
 	at := strings.LastIndexByte(text, '.')
 	if at < 0 || len(text) > 512 {

@@ -5,9 +5,9 @@
 //   - a request must name one of our hosts, so that a foreign site cannot reach us through
 //     its own name (DNS rebinding);
 //   - a browser can change something only from our own pages;
-//   - a sign-in link works once and a cookie until its person signs out, whatever is restarted;
+//   - a sign-in link works once, and a cookie until its person signs out, even across restarts;
 //   - clients that send wrong tokens too often must wait, and are told how long; a valid token
-//     passes all the same, since one stale client must not lock out everybody at its address;
+//     still passes, because one stale client must not lock out everybody at its address;
 //   - neither tokens nor cookies are ever written to a log or sent back.
 package guard
 
@@ -30,12 +30,11 @@ import (
 
 // TokenStore finds tokens.
 type TokenStore interface {
-	// TokenByText finds a token that is valid now; an error of kind NotFound: there is none.
+	// TokenByText finds a valid token; an error of kind NotFound: there is none.
 	TokenByText(ctx context.Context, text string) (operations.Token, error)
 	// TokenByID does the same by id.
 	TokenByID(ctx context.Context, id string) (operations.Token, error)
-	// EndSignIn notes that a link or a cookie with this nonce is good no more, for as long as
-	// keep, also when the server is started again. first is false if it was noted before.
+	// EndSignIn invalidates a link or a cookie with this nonce for the time keep, even across restarts. first is false if that was already done.
 	EndSignIn(ctx context.Context, nonce string, keep time.Duration) (first bool, err error)
 	// SignInEnded reports whether EndSignIn was called for the nonce.
 	SignInEnded(ctx context.Context, nonce string) (bool, error)
@@ -45,7 +44,7 @@ type TokenStore interface {
 type Options struct {
 	Tokens TokenStore
 	Key    []byte // signs cookies and sign-in links; at least 32 bytes
-	// Hosts are the names by which clients reach us, besides those of the loopback.
+	// Hosts are the names by which clients reach us, in addition to those of the loopback.
 	Hosts       []string
 	BehindProxy bool // a trusted proxy sets X-Forwarded-For
 	TLS         bool // browsers use https
@@ -137,8 +136,7 @@ func (g *Guard) unauthenticated(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, r, operation.Errorf(operation.Unsigned, "a token is required: send it as \"Authorization: Bearer …\"; `chorus token create` makes one"))
 }
 
-// sameOrigin rejects requests that a page of another site made a browser send. Programs
-// send neither Origin nor Sec-Fetch-Site.
+// sameOrigin rejects requests that a page of another site made a browser send. Programs send neither Origin nor Sec-Fetch-Site.
 func (g *Guard) sameOrigin(r *http.Request) error {
 	if origin := r.Header.Get("Origin"); origin != "" && origin != "null" {
 		u, err := url.Parse(origin)
@@ -165,7 +163,7 @@ func (g *Guard) isOwnHost(host string) bool {
 	return slices.ContainsFunc(g.Hosts, func(h string) bool { return strings.EqualFold(h, host) || strings.EqualFold(h, name) })
 }
 
-// policy allows pages to load our own files only, and nothing inline.
+// policy lets pages load our own files only, and nothing inline.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; " +
 	"manifest-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
@@ -186,7 +184,7 @@ func (g *Guard) headers(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// caller finds out who sent a request, and by which cookie; false without an error: nobody signed in. Wrong credentials are an error.
+// caller determines who sent a request, and by which cookie; false without an error: nobody signed in. Wrong credentials are an error.
 func (g *Guard) caller(w http.ResponseWriter, r *http.Request) (_ operation.Caller, nonce string, known bool, _ error) {
 	text, shown := bearer(r)
 	cookie, cerr := r.Cookie(g.cookieName())
@@ -238,7 +236,7 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(text), true
 }
 
-// clientAddr is the address of the client. Behind a proxy it is the last hop, the only one that the proxy vouches for.
+// clientAddr returns the address of the client. Behind a proxy it is the last hop, the only one that the proxy vouches for.
 func (g *Guard) clientAddr(r *http.Request) string {
 	if g.BehindProxy {
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")

@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// openRequests are the requests that are being answered for a cookie. A stream of events may
-// be open for hours: it ends with the sign-in it was opened by.
+// openRequests tracks requests that are being answered for a cookie. An event stream may be open for hours: it ends with
+// the sign-in that opened it.
 type openRequests struct {
 	mu      sync.Mutex
 	cancels map[string]map[*context.CancelFunc]bool // by the cookie's nonce
 }
 
-// begin gives a context for a request that ends with the sign-in; end must be called.
+// begin returns a context for a request that ends with the sign-in; end must be called.
 func (o *openRequests) begin(ctx context.Context, nonce string) (_ context.Context, end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	o.mu.Lock()
@@ -34,7 +34,7 @@ func (o *openRequests) begin(ctx context.Context, nonce string) (_ context.Conte
 	}
 }
 
-// signedOut ends them.
+// signedOut ends all requests of a cookie.
 func (o *openRequests) signedOut(nonce string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

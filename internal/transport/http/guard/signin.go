@@ -9,7 +9,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// keepEnded is longer than any link or cookie is good by itself.
+// keepEnded is longer than any link or cookie is valid.
 const keepEnded = cookieLife + 24*time.Hour
 
 // maxForm is far more than a token and a path need.
@@ -84,7 +84,7 @@ func (g *Guard) SignIn(page func(w http.ResponseWriter, r *http.Request, status 
 	return mux
 }
 
-// safePath is the path to continue with after signing in: one on this server, or "/".
+// safePath returns the path to continue with after signing in: one on this server, or "/".
 func safePath(next string) string {
 	u, err := url.Parse(next)
 	if err != nil || u.IsAbs() || u.Host != "" || !strings.HasPrefix(u.Path, "/") || strings.HasPrefix(u.Path, "//") ||

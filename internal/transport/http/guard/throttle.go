@@ -9,7 +9,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// How many wrong tokens are tolerated.
+// Limits for wrong tokens.
 const (
 	freeFailures = 10              // before a client must wait
 	firstWait    = 2 * time.Second // doubled by each further failure
@@ -18,8 +18,7 @@ const (
 	maxClients   = 4096             // remembered at once
 )
 
-// throttle makes clients wait that sent wrong tokens. It remembers maxClients addresses; when
-// more fail at once, all new ones share one entry.
+// throttle makes clients wait that sent wrong tokens. It remembers maxClients addresses; beyond that, all new ones share one entry.
 type throttle struct {
 	mu      sync.Mutex
 	clients map[string]*failures
@@ -33,8 +32,7 @@ type failures struct {
 
 func newThrottle() *throttle { return &throttle{clients: map[string]*failures{}} }
 
-// failed notes a wrong token. A client that must still wait for an earlier one is told for
-// how long; what it sends until then does not count.
+// failed records a wrong token. A client that must still wait is told how long; what it sends until then does not count.
 func (s *throttle) failed(from string, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +59,7 @@ func (s *throttle) failed(from string, now time.Time) time.Duration {
 	return 0
 }
 
-// key is the entry that an address is counted under.
+// key returns the entry under which an address is counted.
 func (s *throttle) key(from string) string {
 	if _, ok := s.clients[from]; !ok && len(s.clients) >= maxClients {
 		return "everybody else"

@@ -9,15 +9,14 @@ import (
 	"chorus/internal/feed"
 )
 
-// position is how far a reader is: it has every object up to a journal number, and the first
-// few objects of the next one.
+// position is how far a reader is: it has every object up to a journal number, and the first few of the next one.
 type position struct {
 	after int64
 	seq   int64 // the number of which it has a part; 0: none
 	count int
 }
 
-// advance is the position after an object.
+// advance returns the position after an object.
 func (p position) advance(head feed.Head) position {
 	switch {
 	case head.Seq == 0:
@@ -89,8 +88,8 @@ func (q *queue) add(item feed.Item) bool {
 	return q.put(frame, q.at.advance(head))
 }
 
-// put queues a frame unless the queue is full. One frame is always accepted, however large;
-// otherwise the text of a long answer would be sent again and again.
+// put queues a frame unless the queue is full. One frame is always accepted, however large; otherwise the text of a long
+// answer would be sent over and over.
 func (q *queue) put(frame []byte, at position) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,7 +144,7 @@ func Frame(item feed.Item) ([]byte, error) {
 	return append(frame, "\n\n"...), nil
 }
 
-// comment is a line that clients ignore; it helps people who look at the stream.
+// comment is a line that clients ignore; it helps people who inspect the stream.
 func comment(text string) []byte {
 	return []byte(": trouble: " + strings.NewReplacer("\n", " ", "\r", " ").Replace(text) + "\n\n")
 }

@@ -13,30 +13,30 @@ import (
 	"chorus/internal/operations"
 )
 
-// agentForm is what somebody has typed about an agent, with what a model would be shown of it.
+// agentForm is what somebody has typed about an agent, with a preview.
 type agentForm struct {
 	New         bool
-	BuiltIn     bool // it is there, and nobody made it
+	BuiltIn     bool // it is built in and has no files yet
 	Name        string
-	Seen        string // the version that was looked at
+	Seen        string // the version that the form started from
 	Prompt      string
-	Locked      bool // the prompt has a secret, which is not shown: it cannot be changed here
+	Locked      bool // the prompt contains a secret and is not shown, so it cannot be changed here
 	Model       string
 	Permissions string
-	Named       bool     // it has only the tools that are named
-	Tools       []string // that are named and in the list
-	More        string   // that are named and not in the list, with commas between
+	Named       bool     // it has only the named tools
+	Tools       []string // named and in the list
+	More        string   // named and not in the list, separated by commas
 	Key         string
 
 	Wrong    string
-	Field    string // that is wrong
-	Conflict string // how what was typed differs from what somebody else has saved meanwhile
+	Field    string // the field that is wrong
+	Conflict string // how the form differs from what somebody else has saved meanwhile
 	Choices  choices
-	All      []operations.PreviewTool // that can be named
+	All      []operations.PreviewTool // available choices
 	Preview  *operations.AgentPreview
 	Docs     []operations.Doc
-	Memory   []operations.MemoryFile // that it is told of
-	Skills   []operations.Skill      // that it is taught
+	Memory   []operations.MemoryFile // memory that the agent sees
+	Skills   []operations.Skill      // skills that the agent has
 }
 
 func readAgentForm(r *http.Request) agentForm {
@@ -48,12 +48,12 @@ func readAgentForm(r *http.Request) agentForm {
 		Named: get("which") == "some", Tools: r.PostForm["tools"], More: get("more"), Key: get("key")}
 }
 
-// formOfAgent is the form of an agent that is there.
+// formOfAgent returns the form of an existing agent.
 func formOfAgent(a operations.AgentDetail) agentForm {
 	return agentForm{Name: a.Name, Seen: a.Version, Prompt: a.OwnPrompt, Locked: a.Secret, Model: a.OwnModel, Permissions: cmp.Or(a.Permissions, "standard"), Named: len(a.OwnTools) > 0, Tools: a.OwnTools, Docs: a.Docs}
 }
 
-// prompt is what was typed; nil: it stays as it is.
+// prompt returns the typed prompt; nil: it is unchanged.
 func (f agentForm) prompt() *string {
 	if f.Locked {
 		return nil
@@ -61,7 +61,7 @@ func (f agentForm) prompt() *string {
 	return &f.Prompt
 }
 
-// tools are the names of the tools that were chosen, with commas between; "": all.
+// tools returns the names of the chosen tools, separated by commas; "": all.
 func (f agentForm) tools() string {
 	if !f.Named {
 		return ""
@@ -75,7 +75,7 @@ func (f agentForm) tools() string {
 	return strings.Join(names, ",")
 }
 
-// sort puts the tools that are in the list of choices apart from others, such as groups and those of MCP servers.
+// sort separates the tools in the list of choices from others, such as groups and those of MCP servers.
 func (f *agentForm) sort() {
 	known := func(name string) bool {
 		return slices.ContainsFunc(f.All, func(t operations.PreviewTool) bool { return t.Name == name })
@@ -108,7 +108,7 @@ func (p *Pages) editAgent(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.showAgentForm(w, r, by, f, http.StatusOK)
 }
 
-// savedAgent is the form of an agent as it was saved. One that nobody made has a form for making it.
+// savedAgent returns the form of an agent as saved. A built-in agent gets a form for creating it.
 func (p *Pages) savedAgent(r *http.Request, by operation.Caller, name string) (agentForm, error) {
 	a, err := operations.GetAgent.Call(r.Context(), p.Executor, by, operations.AgentRef{Name: name})
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *Pages) savedAgent(r *http.Request, by operation.Caller, name string) (a
 	return formOfAgent(a), nil
 }
 
-// saveAgent shows what a model would be shown of what was typed, or makes or changes the agent.
+// saveAgent previews, changes or creates an agent.
 func (p *Pages) saveAgent(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	f := readAgentForm(r)
 	if r.PostFormValue("do") != "save" {
@@ -150,7 +150,7 @@ func (p *Pages) saveAgent(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.showAgentForm(w, r, by, f, statusOf(err))
 }
 
-// showAgentForm shows the form with what a model would be shown; our script asks for the latter alone.
+// showAgentForm shows the form with its preview; our script asks for the preview alone.
 func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operation.Caller, f agentForm, status int) error {
 	every := ""
 	name := cmp.Or(f.Name, "new-agent")
@@ -201,8 +201,8 @@ func (p *Pages) showAgentForm(w http.ResponseWriter, r *http.Request, by operati
 	return p.render(w, status, "agentform.html", map[string]any{"Layout": layout, "Form": f})
 }
 
-// knowledge is what an agent is told besides its prompt: the memory that is there, and the skills that it finds wherever it works. What
-// cannot be listed now is left out.
+// knowledge is what an agent sees besides its prompt: existing memory, and the skills that it finds wherever it works.
+// What cannot be listed now is left out.
 func (p *Pages) knowledge(r *http.Request, by operation.Caller, agent string) (memory []operations.MemoryFile, skills []operations.Skill) {
 	if files, err := operations.ListMemory.Call(r.Context(), p.Executor, by, operation.None{}); err == nil {
 		memory = slices.DeleteFunc(files.Items, func(f operations.MemoryFile) bool { return f.Scope == "docs" })
@@ -213,7 +213,7 @@ func (p *Pages) knowledge(r *http.Request, by operation.Caller, agent string) (m
 	return memory, skills
 }
 
-// everyTool are the tools that an agent can name, whether or not its profile allows them or it has to search for them.
+// everyTool returns the tools that an agent can name, whether or not its profile allows them or it has to search for them.
 func everyTool(p operations.AgentPreview) []operations.PreviewTool {
 	out := slices.Clone(p.Tools)
 	for _, name := range slices.Concat(p.Searched, p.Refused) {
@@ -223,7 +223,7 @@ func everyTool(p operations.AgentPreview) []operations.PreviewTool {
 	return slices.DeleteFunc(out, func(t operations.PreviewTool) bool { return t.Name == "find_tools" || t.Name == "use_tool" })
 }
 
-// addDoc opens the page of a doc that is not there yet.
+// addDoc opens the page of a new doc.
 func (p *Pages) addDoc(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	doc := strings.Trim(strings.TrimSpace(r.PostFormValue("doc")), "/")
 	if doc == "" {

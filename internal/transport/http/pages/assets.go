@@ -15,9 +15,8 @@ import (
 //go:embed static/*
 var assetFiles embed.FS
 
-// assets serves the embedded files, compressed once. Their paths contain a hash of all files, so
-// browsers can cache them forever; one hash for all, so that a module that imports another gets
-// the version that belongs to the page.
+// assets serves the embedded files, compressed once. Their paths contain a hash of all files, so browsers can cache them
+// forever. There is one hash for all, so that a module that imports another gets the version of the same page.
 type assets struct {
 	files   map[string]asset
 	version string
@@ -35,7 +34,7 @@ func loadAssets() (*assets, error) {
 		return nil, err
 	}
 	all := sha256.New()
-	z, err := gzip.NewWriterLevel(nil, gzip.BestCompression) // one for all: each takes a megabyte
+	z, err := gzip.NewWriterLevel(nil, gzip.BestCompression) // shared by all: each takes a megabyte
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func mediaType(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// href is the path of a file in this version.
+// href returns the path of a file in this version.
 func (s *assets) href(name string) string { return "/static/" + s.version + "/" + name }
 
 func (s *assets) ServeHTTP(w http.ResponseWriter, r *http.Request) {

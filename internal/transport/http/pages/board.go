@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// shownTasks is how many tasks of a state the board shows at first, the most urgent first, and how many more with each wish.
+	// shownTasks is how many tasks of a state the board shows at first, most urgent first, and how many more with each click.
 	shownTasks = 50
-	// shownDone is how many completed tasks it shows at first, the newest first.
+	// shownDone is how many completed tasks it shows at first, newest first.
 	shownDone = 20
-	// mostTasks is how many of a state it can show: more cannot be looked at.
+	// mostTasks is the maximum number of tasks of a state that it shows.
 	mostTasks = 1000
 )
 
@@ -28,7 +28,7 @@ type column struct {
 	States []work.State
 }
 
-// boardColumns are the columns, from left to right. Every state is in one of them.
+// boardColumns returns the columns, from left to right. Every state is in one of them.
 func boardColumns() []column {
 	return []column{
 		{"waiting", "Waiting", []work.State{work.Defined, work.Paused}},
@@ -40,7 +40,7 @@ func boardColumns() []column {
 	}
 }
 
-// columnOf is where a task in a state stands. A state that no column names needs a look.
+// columnOf returns the column of a state. States without a column need attention.
 func columnOf(state work.State) string {
 	for _, c := range boardColumns() {
 		if slices.Contains(c.States, state) {
@@ -50,21 +50,22 @@ func columnOf(state work.State) string {
 	return "asking"
 }
 
-// move is what a task can do on the board: the action, what its button says, and the columns it can be dropped on for it.
+// move is something that can be done with a task on the board: the action, its button's label, and the columns that the
+// task can be dropped on for it.
 type move struct {
 	Action  work.Action
 	Label   string
 	Columns []string
-	Asks    bool // it needs words
+	Asks    bool // it needs a text
 }
 
-// moveLabels say what an action does.
+// moveLabels are the labels of actions.
 var moveLabels = map[work.Action]string{
 	work.ActionApprove: "Approve and merge", work.ActionStop: "Stop", work.ActionRestart: "Restart",
 	work.ActionSkip: "Skip and count as done", work.ActionReopen: "Reopen with feedback",
 }
 
-// movesOf are what the rules allow a task to do now.
+// movesOf returns what the rules allow a task to do now.
 func movesOf(state work.State) []move {
 	var out []move
 	taken := map[string]bool{}
@@ -75,10 +76,10 @@ func movesOf(state work.State) []move {
 		}
 		to := []string{columnOf(o.To)}
 		if o.To == work.Verifying {
-			to = append(to, columnOf(work.Completed)) // where it ends, and where people drop it
+			to = append(to, columnOf(work.Completed)) // where it ends up, and where people drop it
 		}
 		for _, c := range to {
-			if !taken[c] && c != columnOf(state) { // the first offer has the column: a restart, not a reopening
+			if !taken[c] && c != columnOf(state) { // the first offer gets the column: a restart, not a reopening
 				taken[c] = true
 				m.Columns = append(m.Columns, c)
 			}
@@ -88,7 +89,7 @@ func movesOf(state work.State) []move {
 	return out
 }
 
-// refusal says why a task cannot be dropped on a column.
+// refusal explains why a task cannot be dropped on a column.
 func refusal(state work.State, to string) error {
 	why := map[string]string{
 		"waiting":  "tasks move here automatically, while they wait for other tasks or for a time",
@@ -115,8 +116,8 @@ type taskCard struct {
 	May         bool // the reader may move it
 	Back        string
 	Moves       []move
-	Drop        string // the columns it may be dropped on, with spaces between
-	Asks        string // the columns that ask for words, likewise
+	Drop        string // the columns it may be dropped on, separated by spaces
+	Asks        string // the columns that ask for a text, likewise
 }
 
 func (b boardView) cardOf(t operations.Task) taskCard {
@@ -126,7 +127,7 @@ func (b boardView) cardOf(t operations.Task) taskCard {
 			c.ProjectName, c.Held = one.Name, one.Status == string(work.ProjectPaused)
 		}
 	}
-	if b.Project != "" { // the page says which, and whether it is paused
+	if b.Project != "" { // the page names the project, and whether it is paused
 		c.Back += "?project=" + url.QueryEscape(b.Project)
 		c.ProjectName, c.Held = "", false
 	}
@@ -173,7 +174,7 @@ func (p *Pages) addProject(w http.ResponseWriter, r *http.Request, by operation.
 	return finishForm(w, r, "/work?project="+url.QueryEscape(made.ID), "added")
 }
 
-// changeTask does with a task what a button says, or what it means to drop it on a column.
+// changeTask does what a button says, or what dropping a task on a column means.
 func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx, id, do := r.Context(), r.PathValue("id"), r.PostFormValue("do")
 	if to := r.PostFormValue("to"); to != "" {
@@ -214,7 +215,7 @@ func (p *Pages) changeTask(w http.ResponseWriter, r *http.Request, by operation.
 	return finishForm(w, r, back, "changed")
 }
 
-// actionFor is what dropping a task on a column means. The state is the one it has now, not the one that the page showed.
+// actionFor returns the action for dropping a task on a column, based on the current state, not the one that the page showed.
 func (p *Pages) actionFor(ctx context.Context, by operation.Caller, id, to string) (work.Action, error) {
 	t, err := operations.GetTask.Call(ctx, p.Executor, by, operations.TaskRef{ID: id})
 	if err != nil {

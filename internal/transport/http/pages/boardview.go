@@ -16,7 +16,7 @@ import (
 	"chorus/internal/work"
 )
 
-// boardView is the board as a page shows it, with its cards drawn: the page and its stream send the same.
+// boardView is the board with its cards rendered: the page and its stream send the same.
 type boardView struct {
 	Project  string // "": all
 	Projects []operations.Project
@@ -26,15 +26,15 @@ type boardView struct {
 	Version  string // changes when anything on the board does
 }
 
-// boardColumn is a column with what it shows.
+// boardColumn is a column with its cards.
 type boardColumn struct {
 	ID, Name string
 	Total    int
 	Cards    []drawnCard
-	More     template.HTML // what leads to tasks that are not shown
+	More     template.HTML // the link to tasks that are not shown
 }
 
-// drawnCard is a card as HTML.
+// drawnCard is a rendered card.
 type drawnCard struct {
 	ID   string
 	HTML template.HTML
@@ -51,13 +51,13 @@ func (b boardView) version() string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
-// boardReads is how often a board is read until no task moved meanwhile. Where they never rest the last one is shown: the page hears of
-// what happened after it.
+// boardReads is how often a board is read until no task moves meanwhile. If tasks keep moving, the last reading is
+// shown; the page hears of later changes.
 const boardReads = 3
 
-// board draws the board that the query of its address asks for: a project, and by the name of a column how many tasks of each of its
-// states are shown. Columns are read one by one, so that a task which moves meanwhile would stand in two of them or in none: then the
-// page would take its card away, and the keyboard with it. The numbers of tasks tell that, and the board is read again.
+// board renders the board for a query: a project, and for each column how many tasks of each of its states to show.
+// Columns are read one by one, so a task that moves meanwhile could appear in two of them or in none; the page would
+// then remove its card, and the keyboard focus with it. The task counts reveal that, and the board is read again.
 func (p *Pages) board(ctx context.Context, by operation.Caller, query url.Values) (boardView, error) {
 	b := boardView{Project: query.Get("project"), May: by.May(operation.Chat)}
 	var err error
@@ -83,7 +83,7 @@ func (p *Pages) board(ctx context.Context, by operation.Caller, query url.Values
 	return b, err
 }
 
-// countTasks says how many tasks of the board are in each state, and renews its status.
+// countTasks counts the tasks of the board by state and refreshes its status.
 func (p *Pages) countTasks(ctx context.Context, by operation.Caller, b *boardView) (counts map[string]int, err error) {
 	if b.Status, err = operations.GetWorkStatus.Call(ctx, p.Executor, by, operation.None{}); err != nil || b.Project == "" {
 		return b.Status.ByStatus, err
@@ -92,7 +92,7 @@ func (p *Pages) countTasks(ctx context.Context, by operation.Caller, b *boardVie
 	return one.Tasks, err
 }
 
-// boardColumn asks for each state by itself: many tasks that wait must not hide the few that are worked on.
+// boardColumn reads each state separately: many waiting tasks must not hide the few in progress.
 func (p *Pages) boardColumn(ctx context.Context, by operation.Caller, b boardView, c column, counts map[string]int, query url.Values) (boardColumn, error) {
 	out := boardColumn{ID: c.ID, Name: c.Name}
 	limit, more, link := shownOf(c, query), false, ""
@@ -135,7 +135,7 @@ func shownOf(c column, query url.Values) int {
 	return min(max(n, first), mostTasks)
 }
 
-// moreLink is the address of the board with more of a column.
+// moreLink returns the address of the board with more of a column.
 func moreLink(c column, query url.Values, limit int) string {
 	next := url.Values{}
 	for _, key := range []string{"project", "waiting", "ready", "progress", "asking", "stopped", "done"} {
@@ -147,7 +147,7 @@ func moreLink(c column, query url.Values, limit int) string {
 	return "/work?" + next.Encode() + "#column-" + c.ID
 }
 
-// firstTasks reads as many pages as it takes; more: there are others.
+// firstTasks reads as many pages as needed; more: there are others.
 func (p *Pages) firstTasks(ctx context.Context, by operation.Caller, q operations.TaskQuery, limit int) (tasks []operations.Task, more bool, err error) {
 	if q.Status == string(work.Completed) {
 		q.Order = "newest"
@@ -168,9 +168,9 @@ func (p *Pages) firstTasks(ctx context.Context, by operation.Caller, q operation
 // boardUpdate is what changed on a board since it was last sent.
 type boardUpdate struct {
 	Version string            `json:"version"`
-	Parts   map[string]string `json:"parts,omitempty"` // the content of parts of the page, by selector
+	Parts   map[string]string `json:"parts,omitempty"` // contents of parts of the page, by selector
 	Columns []columnUpdate    `json:"columns,omitempty"`
-	Cards   map[string]string `json:"cards,omitempty"` // new and changed ones, by task
+	Cards   map[string]string `json:"cards,omitempty"` // new and changed cards, by task
 }
 
 // columnUpdate is a column in which something moved.
@@ -181,7 +181,7 @@ type columnUpdate struct {
 	Order []string `json:"order"` // its cards
 }
 
-// since is what changed, and whether anything did.
+// since returns what changed, and whether anything did.
 func (b boardView) since(before boardView) (boardUpdate, bool) {
 	u := boardUpdate{Version: b.Version, Cards: map[string]string{}}
 	had, place := map[string]template.HTML{}, map[string]boardColumn{}
@@ -225,7 +225,7 @@ func (p *Pages) boardParts(b boardView, frame layout) (map[string]string, error)
 	return out, nil
 }
 
-// changedParts are those that differ from what was sent.
+// changedParts returns the parts that differ from what was sent.
 func changedParts(now, before map[string]string) map[string]string {
 	out := map[string]string{}
 	for selector, html := range now {

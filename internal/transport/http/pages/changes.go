@@ -9,21 +9,20 @@ import (
 	"chorus/internal/operation"
 )
 
-// The shortest times between two events.
+// Minimum times between two events.
 const (
 	changesEvery = time.Second
 	boardEvery   = 250 * time.Millisecond
 )
 
-// changeEvents tells overview pages that something changed. The event has no content: the page
-// reloads itself with the rights of its reader.
+// changeEvents tells overview pages that something changed. The event has no content: the page reloads itself with its reader's rights.
 func (p *Pages) changeEvents(w http.ResponseWriter, r *http.Request) {
 	if s := p.changeStream(w, r); s != nil {
 		_ = s.follow(r.Context(), p.Changes(r.Context()), changesEvery, func() error { return s.send("data: moved\n\n") }, func() error { return nil }) // the reader has left
 	}
 }
 
-// frame gives the parts around every page that show what happens elsewhere, for a page that was told of a change.
+// frame returns the parts around every page that show what happens elsewhere, for a page that learned of a change.
 func (p *Pages) frame(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	around := p.layout(r, by, "")
 	around.Path = localPath(r.URL.Query().Get("at"))
@@ -40,7 +39,7 @@ func (p *Pages) frame(w http.ResponseWriter, r *http.Request, by operation.Calle
 	return err
 }
 
-// frameParts are the parts around a page that change, by selector: the list of conversations, and how many approvals wait.
+// frameParts are the parts around a page that change, by selector: the list of conversations and the number of pending approvals.
 func (p *Pages) frameParts(around layout) (map[string]string, error) {
 	out := map[string]string{}
 	for selector, name := range map[string]string{".recent": "recent", ".bar nav": "top-places", ".places": "side-places", ".asked-place": "asked"} {
@@ -53,8 +52,8 @@ func (p *Pages) frameParts(around layout) (map[string]string, error) {
 	return out, nil
 }
 
-// boardEvents sends what changes on the board: the cards that differ, and where each stands. A page says with "version" what it shows;
-// if that is what there is, nothing is sent.
+// boardEvents sends changes of the board: cards that differ, and their places. A page passes "version" for what it
+// shows; if that is current, nothing is sent.
 func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {
 	s := p.changeStream(w, r)
 	if s == nil {
@@ -89,7 +88,7 @@ func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {
 		}
 		return s.send("event: board\ndata: " + string(data) + "\n\n")
 	}
-	changes := p.Changes(r.Context()) // before the first look, so that nothing is missed after it
+	changes := p.Changes(r.Context()) // before the first read, so that no later change is missed
 	err := tell()
 	if err == nil {
 		err = s.follow(r.Context(), changes, boardEvery, tell, tell)
@@ -99,7 +98,7 @@ func (p *Pages) boardEvents(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// changeStream begins a stream about changes; nil: there is none, and the reader was told.
+// changeStream starts a stream about changes; nil: it failed, and the reader was told.
 func (p *Pages) changeStream(w http.ResponseWriter, r *http.Request) *stream {
 	by, ok := operation.CallerOf(r.Context())
 	if !ok || !by.May(operation.Read) {
@@ -113,20 +112,20 @@ func (p *Pages) changeStream(w http.ResponseWriter, r *http.Request) *stream {
 	return p.openStream(w, by, "2000")
 }
 
-// openStream begins a stream of events; retry is after how many milliseconds a page that lost it comes again. nil: the reader is gone.
+// openStream starts an event stream; retry is after how many milliseconds a page reconnects. nil: the reader is gone.
 func (p *Pages) openStream(w http.ResponseWriter, by operation.Caller, retry string) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream; charset=utf-8")
 	h.Set("X-Accel-Buffering", "no")
 	s := &stream{pages: p, w: w, control: http.NewResponseController(w), by: by}
-	_ = s.control.SetReadDeadline(time.Time{}) // a stream outlives the time that a request may take; writers that cannot set one have none
+	_ = s.control.SetReadDeadline(time.Time{}) // a stream outlives the time limit of requests; writers that cannot set one have none
 	if s.send("retry: "+retry+"\n\n") != nil {
 		return nil
 	}
 	return s
 }
 
-// beat tells a page that the server is there, if its reader is still allowed in.
+// beat tells a page that the server is alive, if its reader still has access.
 func (s *stream) beat(ctx context.Context) error {
 	if err := s.recheck(ctx); err != nil {
 		return err
@@ -134,7 +133,7 @@ func (s *stream) beat(ctx context.Context) error {
 	return s.send(": still here\n\n")
 }
 
-// follow calls a function after changes, at most so often, and another one with each heartbeat, until the reader leaves.
+// follow calls one function after changes, with a minimum interval, and another with each heartbeat, until the reader leaves.
 func (s *stream) follow(ctx context.Context, changes <-chan struct{}, every time.Duration, changed, beats func() error) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()

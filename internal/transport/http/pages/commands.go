@@ -9,13 +9,13 @@ import (
 	"chorus/internal/operations"
 )
 
-// answered is what came of a command that somebody typed, for its fragment.
+// answered is the result of a typed command, for its fragment.
 type answered struct {
 	Session, Line, Text, Confirm string
 }
 
-// command carries out a command that was typed into a conversation. It answers with a fragment, which is empty where the line
-// was words for the agent: those come over the stream.
+// command runs a command that was typed into a conversation. It answers with a fragment, which is empty if the line was
+// a message for the agent: those arrive over the stream.
 func (p *Pages) command(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	id, line := r.PathValue("id"), strings.TrimSpace(r.PostFormValue("message"))
 	answer, err := operations.RunCommand.Call(r.Context(), p.Executor, by, operations.CommandLine{ID: id, Line: line})
@@ -35,7 +35,7 @@ func (p *Pages) command(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.render(w, http.StatusOK, "command.html", map[string]any{"Layout": p.layout(r, by, line), "Answer": data})
 }
 
-// isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
+// isCommand reports whether a text is for Chorus and not for the agent. A path is not: its first word has a second slash.
 func isCommand(words string) bool {
 	first, isSlash := strings.CutPrefix(words, "/")
 	if at := strings.IndexFunc(first, unicode.IsSpace); at >= 0 {
@@ -44,7 +44,7 @@ func isCommand(words string) bool {
 	return isSlash && !strings.ContainsAny(first, "/:")
 }
 
-// complete says how a command that somebody types could go on.
+// complete completes a command.
 func (p *Pages) complete(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operations.CompleteCommand.Call(r.Context(), p.Executor, by, operations.CommandStart{ID: r.PathValue("id"), Line: r.URL.Query().Get("line")})
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Pages) complete(w http.ResponseWriter, r *http.Request, by operation.Ca
 	return p.completions(w, list)
 }
 
-// completeFirst says how the first line of a new conversation could go on.
+// completeFirst completes the first line of a new conversation.
 func (p *Pages) completeFirst(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	q := r.URL.Query()
 	list, err := operations.CompleteFirst.Call(r.Context(), p.Executor, by, operations.FirstLineStart{Line: q.Get("line"), Agent: q.Get("agent"), WorkspacePath: q.Get("workspacePath")})

@@ -67,12 +67,12 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	})
 }
 
-// maxBelow is how many conversations with other agents are named.
+// maxBelow limits the listed conversations with other agents.
 const maxBelow = 20
 
-// retrying is the row of a provider that is being waited for; "": none is.
+// retrying returns the row of a provider that is being waited for; "": there is none.
 func (p *Pages) retrying(ctx context.Context, by operation.Caller, s operations.Session) (template.HTML, error) {
-	// The failed request is the last event, or the one before the request that is on its way.
+	// The failed request is the last event, or the one before the request in progress.
 	events, err := operations.Events.Call(ctx, p.Executor, by, operations.EventQuery{ID: s.ID, Before: s.Seq + 1, Limit: 2})
 	if err != nil {
 		return "", err
@@ -107,12 +107,12 @@ func (p *Pages) stateOf(s operations.Session) state {
 		Title: titleOf(s), Model: modelOf(s), At: s.MovedAt}
 }
 
-// titleOf is what a page calls a conversation.
+// titleOf returns the title of a conversation's page.
 func titleOf(s operations.Session) string {
 	return cmp.Or(display.Short(s.Title, 90), "New conversation")
 }
 
-// shownStatus is the status of a conversation, or that its last run failed and nothing was done since.
+// shownStatus is the status of a conversation, or that its last run failed and nothing has happened since.
 func shownStatus(s operations.Session) string {
 	if s.Status == "idle" && s.Error != "" {
 		return "failed"
@@ -153,7 +153,7 @@ func (p *Pages) rows(t view, items []feed.Item) (template.HTML, error) {
 		}
 		for _, r := range t.rowsOf(item) {
 			owner, part := r.owner()
-			if call, ok := strings.CutPrefix(owner, "ask of "); ok { // a call that has its result needs no approval
+			if call, ok := strings.CutPrefix(owner, "ask of "); ok { // a call with a result needs no approval
 				if owner = asks[call]; made[owner] == nil {
 					continue
 				}
@@ -216,7 +216,7 @@ func (r *row) setPart(part string, html template.HTML) {
 	r.Data = s
 }
 
-// copied reports whether another row is of the same event and yet about something else: a fork begins with all that was said before.
+// copied reports whether another row belongs to the same event but another item: a fork starts with all earlier messages.
 func (r *row) copied(other row) bool {
 	of := func(r row) bool {
 		switch it := dataOf(r).Item.(type) {
@@ -235,7 +235,7 @@ func dataOf(r row) rowData {
 	return d
 }
 
-// copy makes a row one that nothing can be done with.
+// copy removes all actions from a row.
 func (r *row) copy() {
 	d := dataOf(*r)
 	d.Copy, d.View.MayFork = true, false
@@ -250,10 +250,10 @@ func (r *row) open() {
 	}
 }
 
-// maxForm bounds the fields of a form; files are counted by maxUploads.
+// maxForm limits the fields of a form; files are limited by maxUploads.
 const maxForm = 1 << 20
 
-// maxUploads bounds a whole form with its files.
+// maxUploads limits a whole form with its files.
 const maxUploads = 64 << 20
 
 // sendMessage sends a message with its attachments.
@@ -288,7 +288,7 @@ func (p *Pages) say(w http.ResponseWriter, r *http.Request, by operation.Caller)
 	if !fromScript(r) && isCommand(message) { // our script sends commands to their own address
 		return p.command(w, r, by)
 	}
-	// A browser without our script sends what was chosen along with the words.
+	// A browser without our script sends its choices along with the message.
 	if change := changeOf(r, id); change != (operations.SessionChange{ID: id}) {
 		if _, err := operations.ChangeSession.Call(r.Context(), p.Executor, by, change); err != nil {
 			return err
@@ -347,7 +347,7 @@ func (p *Pages) answer(w http.ResponseWriter, r *http.Request, by operation.Call
 	return finishForm(w, r, back, a.State)
 }
 
-// finishForm ends a form: our scripts get a word, browsers are redirected.
+// finishForm ends a form: our scripts get a message, browsers are redirected.
 func finishForm(w http.ResponseWriter, r *http.Request, next, word string) error {
 	if fromScript(r) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -358,8 +358,7 @@ func finishForm(w http.ResponseWriter, r *http.Request, next, word string) error
 	return nil
 }
 
-// blob serves an image or a file. Nothing in it can run: only known image types are shown, all
-// other files are downloads.
+// blob serves an image or a file. Nothing in it can run: known image types are shown, all other files are downloaded.
 func (p *Pages) blob(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	f, err := operations.Blob.Call(r.Context(), p.Executor, by, operations.BlobRef{ID: r.PathValue("id"), Hash: r.PathValue("hash")})
 	if err != nil {

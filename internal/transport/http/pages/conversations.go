@@ -14,16 +14,16 @@ import (
 	"chorus/internal/transport/http/display"
 )
 
-// group is a part of the side bar: conversations of one day, or the pinned ones.
+// group is a part of the sidebar: conversations of one day, or the pinned ones.
 type group struct {
 	Name     string
 	Sessions []operations.Session
 }
 
-// The groups of the side bar, in their order.
+// The groups of the sidebar, in order.
 var groupNames = []string{"Pinned", "Today", "Yesterday", "Last seven days", "Earlier"}
 
-// groupSessions puts conversations under the day on which something last happened in them.
+// groupSessions groups conversations by the day of their last change.
 func groupSessions(pinned, list []operations.Session, now time.Time) []group {
 	groups := make([]group, len(groupNames))
 	for i, name := range groupNames {
@@ -49,7 +49,7 @@ func groupSessions(pinned, list []operations.Session, now time.Time) []group {
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.Sessions) == 0 })
 }
 
-// changeSession renames, pins or archives a conversation, or changes what answers in it.
+// changeSession renames, pins or archives a conversation, or changes its model, permissions or mode.
 func (p *Pages) changeSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	id := r.PathValue("id")
 	change := changeOf(r, id)
@@ -61,12 +61,12 @@ func (p *Pages) changeSession(w http.ResponseWriter, r *http.Request, by operati
 	return finishForm(w, r, cmp.Or(localPath(r.PostFormValue("back")), "/s/"+id), changedWords(change, s))
 }
 
-// changeOf is what a form wants to be different about what answers.
+// changeOf reads from a form what should change.
 func changeOf(r *http.Request, id string) operations.SessionChange {
 	return operations.SessionChange{ID: id, Model: r.PostFormValue("model"), Permissions: r.PostFormValue("permissions"), Mode: r.PostFormValue("work")}
 }
 
-// changedWords say what was changed.
+// changedWords says what was changed.
 func changedWords(c operations.SessionChange, s operations.Session) string {
 	switch {
 	case c.Title != "":
@@ -85,7 +85,7 @@ func changedWords(c operations.SessionChange, s operations.Session) string {
 	return "Applies from the next message on"
 }
 
-// localPath is a path of our own pages; "": it is none.
+// localPath returns a path of our own pages; "": it is not one.
 func localPath(path string) string {
 	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
 		return ""
@@ -93,7 +93,7 @@ func localPath(path string) string {
 	return path
 }
 
-// choices are what a reader may choose for a conversation.
+// choices are the options that a reader has for a conversation.
 type choices struct {
 	Models   []operations.Model
 	Profiles []operations.Profile
@@ -101,7 +101,7 @@ type choices struct {
 	Agents   []string // the others
 }
 
-// choose asks what can be chosen. A list that cannot be had is left out: the conversation is shown all the same.
+// choose loads the options. A list that cannot be loaded is left out: the conversation is shown anyway.
 func (p *Pages) choose(r *http.Request, by operation.Caller) choices {
 	c := choices{Modes: []string{"plan", "review", "implement", "verify"}}
 	if list, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{}); err == nil {
@@ -113,7 +113,7 @@ func (p *Pages) choose(r *http.Request, by operation.Caller) choices {
 	return c
 }
 
-// chooseFor is the same for a conversation, and who else could be talked to.
+// chooseFor does the same for a conversation, with the other available agents.
 func (p *Pages) chooseFor(r *http.Request, by operation.Caller, s operations.Session) choices {
 	c := p.choose(r, by)
 	if list, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{}); err == nil {
@@ -122,8 +122,8 @@ func (p *Pages) chooseFor(r *http.Request, by operation.Caller, s operations.Ses
 	return c
 }
 
-// again answers a message anew: in this conversation where its run failed, else in a fork that ends before the message. With
-// edit the fork opens with the message in its form instead, to be changed first.
+// again answers a message again: in this conversation if its run failed, else in a fork that ends before the message.
+// With edit, the fork opens with the message in its form instead.
 func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	id := r.PathValue("id")
 	at, err := strconv.ParseInt(r.PostFormValue("at"), 10, 64)
@@ -157,7 +157,7 @@ func (p *Pages) again(w http.ResponseWriter, r *http.Request, by operation.Calle
 	return nil
 }
 
-// forkKey names what a press of a button asks for, so that a second press of the same one makes nothing new; "": the page gave none.
+// forkKey identifies a click of a button, so that a second click of the same button creates nothing new; "": the page gave none.
 func forkKey(r *http.Request) string {
 	key := r.PostFormValue("key")
 	if key == "" {
@@ -166,8 +166,8 @@ func forkKey(r *http.Request) string {
 	return key + " " + r.PostFormValue("how") + " " + r.PostFormValue("at")
 }
 
-// forkBefore makes a conversation that has everything before a message, and says some words in it, both at once. What stands before the first one is nothing, and a new
-// conversation with the same choices does as well.
+// forkBefore creates a conversation with everything before a message and sends a message in it, both at once. Before the
+// first message there is nothing to fork, so a new conversation with the same choices does as well.
 func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq int64, words string) (string, error) {
 	before, err := operations.Messages.Call(r.Context(), p.Executor, by, operations.EventRange{ID: id, Before: seq, Limit: 1})
 	if err != nil {
@@ -182,16 +182,16 @@ func (p *Pages) forkBefore(r *http.Request, by operation.Caller, id string, seq 
 		return "", err
 	}
 	in := operations.NewSession{WorkspacePath: s.WorkspacePath, Agent: s.Agent, Model: modelOf(s), Permissions: s.Permissions, Message: words, Key: forkKey(r)}
-	if display.Folder(s.WorkspacePath) != s.WorkspacePath { // its own folder cannot be another's
+	if display.Folder(s.WorkspacePath) != s.WorkspacePath { // a folder of its own cannot be shared
 		in.WorkspacePath = ""
 	}
 	made, err := operations.CreateSession.Call(r.Context(), p.Executor, by, in)
 	return made.SessionID, err
 }
 
-// messageBefore is the last message of a person up to an event.
+// messageBefore returns the last message of a person up to an event.
 func (p *Pages) messageBefore(r *http.Request, by operation.Caller, id string, at int64) (feed.UserMessage, error) {
-	for range 5 { // a run has few pages of items; one that has more is not searched for ever
+	for range 5 { // a run has few pages of items; a longer one is not searched to its end
 		list, err := operations.Messages.Call(r.Context(), p.Executor, by, operations.EventRange{ID: id, Before: at + 1, Limit: maxItems})
 		if err != nil {
 			return feed.UserMessage{}, err
@@ -210,7 +210,7 @@ func (p *Pages) messageBefore(r *http.Request, by operation.Caller, id string, a
 	return feed.UserMessage{}, operation.Errorf(operation.NotFound, "there is no earlier message from a person")
 }
 
-// draftOf is the text that a message is edited from: ?edit=SESSION.SEQ.
+// draftOf returns the text that a message is edited from: ?edit=SESSION.SEQ.
 func (p *Pages) draftOf(r *http.Request, by operation.Caller) string {
 	id, seq, ok := strings.Cut(r.URL.Query().Get("edit"), ".")
 	at, err := strconv.ParseInt(seq, 10, 64)

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// askDelete asks whether a conversation is to be deleted, and says what that means.
+// askDelete asks for confirmation and says what deleting a conversation means.
 func (p *Pages) askDelete(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	s, err := operations.GetSession.Call(r.Context(), p.Executor, by, operations.SessionRef{ID: r.PathValue("id")})
 	if err != nil {
@@ -16,7 +16,7 @@ func (p *Pages) askDelete(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.render(w, http.StatusOK, "delete.html", map[string]any{"Layout": p.layout(r, by, "Delete"), "ID": s.ID, "Title": s.Title, "Status": s.Status, "Gone": false, "Days": p.KeepDeleted})
 }
 
-// askErase asks whether a deleted conversation is to be removed now, and not when its time has come.
+// askErase asks whether to remove a deleted conversation now instead of later.
 func (p *Pages) askErase(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	return p.render(w, http.StatusOK, "erase.html", map[string]any{"Layout": p.layout(r, by, "Remove for good"), "ID": r.PathValue("id")})
 }
@@ -28,7 +28,7 @@ func (p *Pages) eraseSession(w http.ResponseWriter, r *http.Request, by operatio
 	return finishForm(w, r, "/search?listing=deleted", "erased")
 }
 
-// deleteSession deletes a conversation and offers to bring it back.
+// deleteSession deletes a conversation and offers to restore it.
 func (p *Pages) deleteSession(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	gone, err := operations.DeleteSession.Call(r.Context(), p.Executor, by, operations.SessionDeletion{ID: r.PathValue("id")})
 	if err != nil {

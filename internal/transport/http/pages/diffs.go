@@ -6,17 +6,17 @@ import (
 	"chorus/internal/transport/http/diffview"
 )
 
-// foldedLines is how long a diff in a conversation may be to be open at once.
+// foldedLines is the longest diff in a conversation that is not folded at first.
 const foldedLines = 40
 
-// editsView is what a call changed, as it is shown.
+// editsView is what a call changed, as shown.
 type editsView struct {
 	Files []diffview.File
 	Split bool
-	Call  string // the id of the call, to which the switch leads back; "": there is no switch
+	Call  string // the id of the call that the switch leads back to; "": there is no switch
 }
 
-// edits are the files that a diff changes. Long ones are folded.
+// edits returns the files that a diff changes. Long ones are folded.
 func edits(text string) editsView {
 	files, _ := diffview.Parse(text)
 	for i := range files {
@@ -25,17 +25,17 @@ func edits(text string) editsView {
 	return editsView{Files: files}
 }
 
-// callEdits are the files that a call changed, as somebody wants to see them.
+// callEdits returns the files that a call changed, in the chosen view.
 func callEdits(text string, split bool, call string) editsView {
 	out := edits(text)
 	out.Split, out.Call = split, call
 	return out
 }
 
-// diffCookie keeps how somebody wants to see changes.
+// diffCookie stores the chosen view of changes.
 const diffCookie = "chorus_diff"
 
-// splitDiffs reports whether changes are shown side by side: as the address says, which is kept for the next page, or as it was chosen before.
+// splitDiffs reports whether changes are shown side by side: as the address says, which is stored for the next page, or as chosen before.
 func splitDiffs(w http.ResponseWriter, r *http.Request) bool {
 	switch want := r.URL.Query().Get("diff"); want {
 	case "split", "unified":

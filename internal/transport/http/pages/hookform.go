@@ -15,21 +15,21 @@ import (
 	"chorus/internal/transport/http/display"
 )
 
-// hookForm is what somebody has typed about a hook, with what it would do.
+// hookForm is what somebody has typed about a hook, with a preview.
 type hookForm struct {
-	ID       string // of one that is changed; "": a new one
+	ID       string // of an existing hook; "": a new one
 	Name     string
 	Starts   string // times, event or webhook
 	When     string
 	Zone     string
 	Event    string
-	Where    string // FIELD=TEXT, one a line
-	Commands string // one a line
-	SkipOK   bool   // nothing more is done where the first command ends well
-	Steps    string // further ones, as JSON
+	Where    string // FIELD=TEXT, one per line
+	Commands string // one per line
+	SkipOK   bool   // stop if the first command succeeds
+	Steps    string // more steps, as JSON
 	Prompt   string
-	Say      string // the session in which the answer is said
-	Actions  string // further ones, as JSON
+	Say      string // the session in which the answer is posted
+	Actions  string // more actions, as JSON
 	Model    string
 	Budget   string // in dollars
 	Cooldown string // in seconds
@@ -38,9 +38,9 @@ type hookForm struct {
 	Key      string
 
 	Wrong   string
-	Field   string // that is wrong
+	Field   string // the field that is wrong
 	Preview *operations.HookPreview
-	Hidden  map[string]string // the fields that Preview is of
+	Hidden  map[string]string // the fields that Preview is about
 }
 
 // The ways to start a hook.
@@ -58,7 +58,7 @@ func readHookForm(r *http.Request) hookForm {
 		Steps: get("steps"), Prompt: get("prompt"), Say: get("say"), Actions: get("actions"), Model: get("model"), Budget: get("budget"), Cooldown: get("cooldown"), Agent: get("agent"), Dir: get("dir"), Key: get("key")}
 }
 
-// input is what the form asks for.
+// input converts the form.
 func (f hookForm) input() (in operations.NewHook, err error) {
 	in = operations.NewHook{Name: f.Name, Prompt: f.Prompt, Agent: f.Agent, Workspace: f.Dir, Key: f.Key}
 	if f.Name == "" {
@@ -151,7 +151,7 @@ func (f hookForm) llm() (operation.JSON, error) {
 	return asJSON(llm), nil
 }
 
-// withMore adds what somebody wrote as JSON.
+// withMore adds entries that were typed as JSON.
 func withMore(list []any, text, field, what string) (operation.JSON, error) {
 	if text != "" {
 		var more []any
@@ -167,11 +167,11 @@ func withMore(list []any, text, field, what string) (operation.JSON, error) {
 }
 
 func asJSON(value any) operation.JSON {
-	data, _ := json.Marshal(value) // it is made of text and numbers
+	data, _ := json.Marshal(value) // it consists of text and numbers
 	return operation.JSON{Raw: data}
 }
 
-// formOf is the form of a hook that is there.
+// formOf returns the form of an existing hook.
 func formOf(h operations.Hook) hookForm {
 	f := hookForm{ID: h.ID, Name: h.Name, Prompt: h.Prompt, Model: h.Model, Agent: h.Agent, Dir: h.Workspace, Cooldown: strconv.Itoa(h.Cooldown)}
 	if h.BudgetUSD > 0 {
@@ -183,7 +183,7 @@ func formOf(h operations.Hook) hookForm {
 		Event                string            `json:"event_type"`
 		Where                map[string]string `json:"where"`
 	}
-	_ = json.Unmarshal(h.Trigger, &trigger) // it was written by us
+	_ = json.Unmarshal(h.Trigger, &trigger) // we wrote it ourselves
 	f.Starts, f.When, f.Zone, f.Event = byTimes, trigger.Schedule, trigger.Zone, trigger.Event
 	switch trigger.Type {
 	case "event":
@@ -215,7 +215,7 @@ func formOf(h operations.Hook) hookForm {
 	return f
 }
 
-// hidden are the fields as they were shown, so that what is kept is what was seen.
+// hidden are the fields as shown, so that exactly what was seen is saved.
 func (f hookForm) hidden() map[string]string {
 	out := map[string]string{"name": f.Name, "starts": f.Starts, "when": f.When, "zone": f.Zone, "event": f.Event, "where": f.Where, "commands": f.Commands, "steps": f.Steps, "prompt": f.Prompt, "say": f.Say,
 		"actions": f.Actions, "model": f.Model, "budget": f.Budget, "cooldown": f.Cooldown, "agent": f.Agent, "dir": f.Dir}
@@ -230,7 +230,7 @@ func (p *Pages) newHook(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.showHookForm(w, r, by, hookForm{Starts: byTimes})
 }
 
-// editHook shows the form of a hook that is there.
+// editHook shows the form of an existing hook.
 func (p *Pages) editHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	h, err := operations.GetHook.Call(r.Context(), p.Executor, by, operations.HookRef{ID: r.PathValue("id")})
 	if err != nil {
@@ -247,14 +247,14 @@ func (p *Pages) showHookForm(w http.ResponseWriter, r *http.Request, by operatio
 	return p.render(w, http.StatusOK, "hookform.html", map[string]any{"Layout": p.layout(r, by, title), "Form": f, "May": by.May(operation.Chat)})
 }
 
-// addHook shows what a new hook would do, and keeps it when somebody has seen that.
+// addHook previews a new hook, and saves it once somebody has seen the preview.
 func (p *Pages) addHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	return p.keepHook(w, r, by, readHookForm(r), func(in operations.NewHook) (operations.Hook, error) {
 		return operations.CreateHook.Call(r.Context(), p.Executor, by, in)
 	})
 }
 
-// saveHook shows what a changed hook would do, and keeps the change when somebody has seen that.
+// saveHook previews a changed hook, and saves it once somebody has seen the preview.
 func (p *Pages) saveHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	f := readHookForm(r)
 	f.ID = r.PathValue("id")
@@ -262,7 +262,7 @@ func (p *Pages) saveHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 	if err != nil {
 		return err
 	}
-	f.Agent, f.Dir = old.Agent, old.Workspace // these stay
+	f.Agent, f.Dir = old.Agent, old.Workspace // these do not change
 	return p.keepHook(w, r, by, f, func(in operations.NewHook) (operations.Hook, error) {
 		none, null := operation.JSON{Raw: json.RawMessage(`[]`)}, operation.JSON{Raw: json.RawMessage(`null`)}
 		changes := operations.HookChanges{ID: f.ID, Name: in.Name, Trigger: in.Trigger, Prompt: &in.Prompt, Steps: in.Steps, Actions: in.Actions, LLM: in.LLM, Cooldown: in.Cooldown, Approve: in.Approve}
@@ -275,7 +275,7 @@ func (p *Pages) saveHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 	})
 }
 
-// keepHook shows a form with what it would do, or, once that was seen, keeps it. What is wrong is said beside the form.
+// keepHook shows a form with its preview or, once that was seen, saves it. Errors are shown next to the form.
 func (p *Pages) keepHook(w http.ResponseWriter, r *http.Request, by operation.Caller, f hookForm, keep func(operations.NewHook) (operations.Hook, error)) error {
 	in, err := f.input()
 	if err == nil && r.PostFormValue("do") == "keep" {
@@ -303,7 +303,7 @@ func (p *Pages) keepHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 	return p.showHookForm(w, r, by, f)
 }
 
-// hookRun shows one run with its steps, its prompt and answer, and what was done.
+// hookRun shows one run with its steps, prompt, answer and actions.
 func (p *Pages) hookRun(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	run, err := operations.GetHookRun.Call(r.Context(), p.Executor, by, operations.HookRunRef{ID: r.PathValue("id")})
 	if err != nil {
@@ -312,7 +312,7 @@ func (p *Pages) hookRun(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.render(w, http.StatusOK, "hookrun.html", map[string]any{"Layout": p.layout(r, by, "Run of "+run.HookID), "R": run, "Steps": resultsOf(run.Steps), "Actions": resultsOf(run.Actions)})
 }
 
-// hookResult is what came of a step or an action, for people.
+// hookResult is the result of a step or an action, for people.
 type hookResult struct {
 	Type   string
 	Facts  string // its code or status
@@ -321,7 +321,7 @@ type hookResult struct {
 	Number int
 }
 
-// resultsOf reads what came of steps or actions.
+// resultsOf parses the results of steps or actions.
 func resultsOf(data json.RawMessage) (out []hookResult) {
 	var list []struct {
 		Type    string          `json:"type"`
@@ -335,7 +335,7 @@ func resultsOf(data json.RawMessage) (out []hookResult) {
 		Status  *int            `json:"status_code"`
 		Error   string          `json:"error"`
 	}
-	_ = json.Unmarshal(data, &list) // it was written by us
+	_ = json.Unmarshal(data, &list) // we wrote it ourselves
 	for i, r := range list {
 		one := hookResult{Type: r.Type, Number: i, Wrong: r.Error, Text: cmp.Or(r.Stdout, r.Content, r.Body, r.Diff, r.Stderr, display.JSON(string(r.Rows)))}
 		switch {

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// hooks lists what acts by itself when something happens.
+// hooks lists hooks.
 func (p *Pages) hooks(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operation.CallWhole(r.Context(), operations.ListHooks, p.Executor, by, operations.HookQuery{})
 	if err != nil {
@@ -25,7 +25,7 @@ func (p *Pages) hook(w http.ResponseWriter, r *http.Request, by operation.Caller
 	return p.showHook(w, r, by, r.PathValue("id"), nil)
 }
 
-// showHook shows a hook with its last runs, and with what is shown once.
+// showHook shows a hook with its last runs, and with what is shown only once.
 func (p *Pages) showHook(w http.ResponseWriter, r *http.Request, by operation.Caller, id string, more map[string]any) error {
 	h, err := operations.GetHook.Call(r.Context(), p.Executor, by, operations.HookRef{ID: id})
 	if err != nil {
@@ -40,8 +40,7 @@ func (p *Pages) showHook(w http.ResponseWriter, r *http.Request, by operation.Ca
 	return p.render(w, http.StatusOK, "hook.html", data)
 }
 
-// changeHook switches a hook on or off, says yes to its steps, tries its steps, runs it now, gives it another secret or
-// deletes it.
+// changeHook turns a hook on or off, approves its steps, tests it, runs it now, gives it a new secret or deletes it.
 func (p *Pages) changeHook(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	id, on, off := r.PathValue("id"), true, false
 	ctx, to := r.Context(), "/hooks/"+r.PathValue("id")

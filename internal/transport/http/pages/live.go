@@ -45,9 +45,9 @@ type stream struct {
 	by      operation.Caller
 	view    view
 	draft   draft
-	stale   bool              // the session's state changed since it was sent
-	sent    string            // the state as it was sent last
-	output  map[string]string // what running calls have printed lately, by their ids
+	stale   bool              // the session's state changed since it was last sent
+	sent    string            // the last state that was sent
+	output  map[string]string // recent output of running calls, by their ids
 }
 
 // draft is the answer that is being written, as the page shows it.
@@ -55,7 +55,7 @@ type draft struct {
 	key          string // run, step and attempt
 	text         string
 	thinking     string
-	blocks       []string // as they were sent
+	blocks       []string // as last sent
 	thinkingSent bool     // the element for the reasoning was sent
 	dirty        bool
 	finished     map[string]bool // complete answers and ended runs, whose deltas may still arrive late
@@ -128,10 +128,10 @@ func (s *stream) recheck(ctx context.Context) error {
 	return s.pages.Recheck(ctx, s.by)
 }
 
-// errGone ends the stream of a conversation that is not there any more: its page was told.
+// errGone ends the stream of a conversation that no longer exists, after its page was told.
 var errGone = errors.New("this conversation is gone")
 
-// run sends what happens in the conversation, and that something changed elsewhere: lists beside it show other conversations, too.
+// run sends what happens in the conversation, and that something changed elsewhere, because lists next to it show other conversations too.
 func (s *stream) run(ctx context.Context, items <-chan update, changes <-chan struct{}) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -141,7 +141,7 @@ func (s *stream) run(ctx context.Context, items <-chan update, changes <-chan st
 	defer around.Stop()
 	waiting, due := false, changes != nil
 	if due {
-		around.Reset(changesEvery) // once by itself: something may have changed before the stream began
+		around.Reset(changesEvery) // once in any case: something may have changed before the stream started
 	}
 	for {
 		var err error
@@ -251,8 +251,8 @@ func (s *stream) item(item feed.Item) error {
 // maxPrinted is how much of the output of a running call a page shows: its end.
 const maxPrinted = 4000
 
-// printed is the end of what a running call has printed: progress comes in pieces. Those of a command go on where the last ended, those of
-// other tools are lines.
+// printed is the end of a running call's output, which arrives in pieces. Pieces of a command continue where the last
+// one ended, those of other tools are lines.
 func (s *stream) printed(it feed.ToolProgress) string {
 	text := s.output[it.CallID]
 	if it.Tool != "bash" && text != "" && !strings.HasSuffix(text, "\n") {
@@ -273,7 +273,7 @@ func (s *stream) printed(it feed.ToolProgress) string {
 	return text
 }
 
-// ended tells the page when its stream ended because this conversation is gone.
+// ended tells the page if its stream ended because this conversation no longer exists.
 func (s *stream) ended(ctx context.Context, why error) error {
 	if err := s.refresh(ctx); err != nil {
 		return err
@@ -281,7 +281,7 @@ func (s *stream) ended(ctx context.Context, why error) error {
 	return why
 }
 
-// refresh sends the state of the session, if it is another one.
+// refresh sends the state of the session if it changed.
 func (s *stream) refresh(ctx context.Context) error {
 	now, err := operations.GetSession.Call(ctx, s.pages.Executor, s.by, operations.SessionRef{ID: s.view.Session})
 	if operation.KindOf(err) == operation.NotFound {
@@ -310,7 +310,7 @@ func (s *stream) state(now operations.Session) error {
 	return s.send("event: state\ndata: " + s.sent + "\n\n")
 }
 
-// add takes a delta; false: the item is none. A new attempt replaces the draft.
+// add applies a delta; false: the item is not a delta. A new attempt replaces the draft.
 func (d *draft) add(item feed.Item) bool {
 	var piece feed.TextDelta
 	thinking := false
@@ -340,7 +340,7 @@ func (d *draft) add(item feed.Item) bool {
 
 func draftKey(run string, step, attempt int) string { return fmt.Sprint(run, ".", step, ".", attempt) }
 
-// end notes that an answer is complete or a run has ended.
+// end records that an answer is complete or a run has ended.
 func (d *draft) end(item feed.Item) {
 	if d.finished == nil {
 		d.finished = map[string]bool{}
@@ -353,8 +353,8 @@ func (d *draft) end(item feed.Item) {
 	}
 }
 
-// spliceDelta puts a delta at its offset: deltas may arrive twice, and the first one may hold
-// everything that was written before the stream began.
+// spliceDelta puts a delta at its offset: deltas may arrive twice, and the first one may contain everything that was
+// written before the stream started.
 func spliceDelta(text string, piece feed.TextDelta) string {
 	if piece.Offset > len(text) {
 		return text // a delta is missing; the complete answer will follow
@@ -406,8 +406,7 @@ func (s *stream) sendDraft() error {
 	return nil
 }
 
-// sendThinking sends the end of the reasoning, folded as it will be in the answer, so that the
-// page does not jump when the answer arrives.
+// sendThinking sends the end of the reasoning, folded as in the finished answer, so that the page does not jump when the answer arrives.
 func (s *stream) sendThinking() error {
 	d := &s.draft
 	if !d.thinkingSent {

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// memory lists what agents remember, or shows one file with its history.
+// memory lists memory files, or shows one file with its history.
 func (p *Pages) memory(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	path := r.URL.Query().Get("path")
 	if path == "" {
@@ -23,14 +23,14 @@ func (p *Pages) memory(w http.ResponseWriter, r *http.Request, by operation.Call
 	return p.showMemory(w, r, by, path, memoryDraft{}, http.StatusOK)
 }
 
-// memoryDraft is a text that was not saved, since somebody else had changed the file.
+// memoryDraft is a text that was not saved because somebody else had changed the file.
 type memoryDraft struct {
 	Text       string
 	Version    int64  // of the file as it is now
-	Difference string // from the file as it is now; "": nothing stood in the way
+	Difference string // from the current file; "": there was no conflict
 }
 
-// showMemory shows a file with its history, and what somebody could not save of it.
+// showMemory shows a file with its history, and the text that could not be saved.
 func (p *Pages) showMemory(w http.ResponseWriter, r *http.Request, by operation.Caller, path string, draft memoryDraft, status int) error {
 	ref := operations.MemoryRef{Path: path}
 	file, err := operations.GetMemory.Call(r.Context(), p.Executor, by, ref)

@@ -119,8 +119,8 @@ func (p *Pages) parse() error {
 	return nil
 }
 
-// unindented puts the lines of a template behind each other, with a space between them. Fragments are sent again and again, and some of them for
-// every piece of an answer: half of their source is indentation.
+// unindented joins the lines of a template with spaces. Fragments are sent again and again, some of them for every piece
+// of an answer, and half of their source is indentation.
 func unindented(source string) string {
 	var out strings.Builder
 	for line := range strings.Lines(source) {
@@ -188,7 +188,7 @@ func Public(path string) bool {
 // A handler serves a page to a signed-in caller.
 type handler func(http.ResponseWriter, *http.Request, operation.Caller) error
 
-// needs makes a handler serve callers with a scope only.
+// needs restricts a handler to callers with a scope.
 func needs(scope operation.Scope, serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 		if !by.May(scope) {
@@ -198,7 +198,7 @@ func needs(scope operation.Scope, serve handler) handler {
 	}
 }
 
-// form reads the form of a request, which may hold files, before its handler.
+// form parses the form of a request, which may contain files, before its handler runs.
 func form(serve handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 		r.Body = http.MaxBytesReader(w, r.Body, maxUploads)
@@ -246,7 +246,7 @@ func (p *Pages) userMessage(err error) string {
 	return "internal error; the server's log has the details"
 }
 
-// failure is the heading of a page that says why something did not work.
+// failure returns the heading of an error page.
 func failure(status int) string {
 	switch {
 	case status == http.StatusNotFound:
@@ -318,7 +318,7 @@ func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]strin
 	}
 	list, err := operations.ListTokens.Call(ctx, p.Executor, by, operation.None{})
 	if err != nil {
-		return nil // ids are shown instead
+		return nil // show ids instead
 	}
 	out := map[string]string{}
 	for _, t := range list.Items {

@@ -12,13 +12,13 @@ import (
 	"chorus/internal/operations"
 )
 
-// profileForm is what somebody has typed about a permission profile, with what it would come to.
+// profileForm is what somebody has typed about a permission profile, with its effect.
 type profileForm struct {
 	New             bool
 	Name            string
 	Seen            string
-	From            string // the profile that it is compared with
-	Deny, Allow     string // rules, one a line
+	From            string // the profile to compare with
+	Deny, Allow     string // rules, one per line
 	Ask             string
 	About, Fixed    string
 	Agents          []string
@@ -27,7 +27,7 @@ type profileForm struct {
 	Trial           *operations.ProfileTrial
 }
 
-// newProfileVersion is the version of a profile that is not there yet.
+// newProfileVersion is the version of a profile that does not exist yet.
 const newProfileVersion = "new"
 
 // profiles lists the permission profiles.
@@ -58,7 +58,7 @@ func (p *Pages) profile(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.showProfile(w, r, by, f, http.StatusOK)
 }
 
-// newProfile is a form that begins with the rules of another profile.
+// newProfile shows a form that starts with the rules of another profile.
 func (p *Pages) newProfile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	f, err := p.savedProfile(r, by, cmp.Or(r.URL.Query().Get("from"), "standard"))
 	if err != nil {
@@ -76,7 +76,7 @@ func (p *Pages) savedProfile(r *http.Request, by operation.Caller, name string) 
 	return profileForm{Name: d.Name, Seen: d.Version, Deny: ruleLines(d.Deny), Allow: ruleLines(d.Allow), Ask: ruleLines(d.Ask), About: d.About, Fixed: d.Fixed, Agents: d.Agents}, nil
 }
 
-// ruleLines are rules, one a line. A line break within one is spelled out.
+// ruleLines are rules, one per line. Line breaks within a rule are escaped.
 func ruleLines(list []operations.RuleWords) string {
 	var out []string
 	for _, rule := range list {
@@ -95,7 +95,7 @@ func readRules(text string) []string {
 	return out
 }
 
-// saveProfile shows what the rules that were typed would change, or saves or removes the profile.
+// saveProfile shows the effect of the typed rules, or saves or removes the profile.
 func (p *Pages) saveProfile(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	get := func(name string) string { return strings.TrimSpace(r.PostFormValue(name)) }
 	f := profileForm{New: r.PathValue("name") == "", Name: cmp.Or(r.PathValue("name"), get("name")), Seen: get("seen"), From: get("from"), Deny: get("deny"), Allow: get("allow"), Ask: get("ask")}
@@ -125,7 +125,7 @@ func (p *Pages) saveProfile(w http.ResponseWriter, r *http.Request, by operation
 	return p.showProfile(w, r, by, f, statusOf(err))
 }
 
-// showProfile shows the form with what past calls would come to; our script asks for the latter alone.
+// showProfile shows the form with its effect on past calls; our script asks for the effect alone.
 func (p *Pages) showProfile(w http.ResponseWriter, r *http.Request, by operation.Caller, f profileForm, status int) error {
 	trial, err := operations.TryProfile.Call(r.Context(), p.Executor, by, operations.ProfileDraft{Name: cmp.Or(f.Name, "new-profile"), From: f.From, Allow: readRules(f.Allow), Ask: readRules(f.Ask), Deny: readRules(f.Deny)})
 	var known *operation.Error

@@ -11,13 +11,13 @@ import (
 	"chorus/internal/operations"
 )
 
-// tailLines and tailBytes are how much of its output the page of a process shows at first.
+// tailLines and tailBytes limit the output that the page of a process shows at first.
 const (
 	tailLines = 200
 	tailBytes = 64 << 10
 )
 
-// processes lists what agents left running.
+// processes lists the background commands of agents.
 func (p *Pages) processes(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operations.ListProcesses.Call(r.Context(), p.Executor, by, operations.ProcessQuery{})
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Pages) processes(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.render(w, http.StatusOK, "processes.html", map[string]any{"Layout": p.layout(r, by, "Processes"), "List": list})
 }
 
-// process shows one with the end of its output; what it prints from then on comes by processLive.
+// process shows one with the end of its output; processLive sends new output.
 func (p *Pages) process(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	one, err := operations.GetProcess.Call(r.Context(), p.Executor, by, operations.ProcessRef{ID: r.PathValue("id")})
 	if err != nil {
@@ -57,7 +57,7 @@ func processData(one operations.Process, by operation.Caller) map[string]any {
 
 func running(status string) bool { return status == "starting" || status == "running" }
 
-// lastOutput is the last whole lines that a process printed, and where to read on exactly.
+// lastOutput returns the last complete lines of output, and the exact position to continue from.
 func (p *Pages) lastOutput(ctx context.Context, by operation.Caller, id string) (operations.ProcessOutput, error) {
 	end, err := operations.ProcessLogs.Call(ctx, p.Executor, by, operations.ProcessLogQuery{ID: id, Lines: 1})
 	if err != nil {
@@ -67,7 +67,7 @@ func (p *Pages) lastOutput(ctx context.Context, by operation.Caller, id string) 
 	if err != nil {
 		return out, err
 	}
-	if out.From > 1 { // the first line may be a part of one
+	if out.From > 1 { // the first line may be incomplete
 		_, out.Text, _ = strings.Cut(out.Text, "\n")
 	}
 	if lines := strings.SplitAfter(out.Text, "\n"); len(lines) > tailLines {
@@ -76,14 +76,14 @@ func (p *Pages) lastOutput(ctx context.Context, by operation.Caller, id string) 
 	return out, nil
 }
 
-// hooksForm is what somebody said shall happen, with how it is understood.
+// hooksForm is an instruction that somebody typed, and how it is understood.
 type hooksForm struct {
 	ID, Say, Wrong string
 	Says           []string
-	Hooks          string // the same, spelled out: what is shown is what is added
+	Hooks          string // the same as JSON, so that exactly what is shown is added
 }
 
-// understand says how the words of a form are understood.
+// understand interprets the instruction of a form.
 func (p *Pages) understand(ctx context.Context, by operation.Caller, form *hooksForm) error {
 	list, err := operations.PreviewHooks.Call(ctx, p.Executor, by, operations.HookWords{Instructions: form.Say, ID: form.ID})
 	if wrong := (*operation.Error)(nil); errors.As(err, &wrong) && (wrong.Kind == operation.Invalid || wrong.Kind == operation.Forbidden) {

@@ -14,22 +14,22 @@ import (
 	"chorus/internal/operations"
 )
 
-// The timing of a process's stream.
+// Timing of a process's stream.
 const (
-	outputEvery = 250 * time.Millisecond // how often it is looked for output: the keeper writes it into a file and tells nobody
+	outputEvery = 250 * time.Millisecond // how often it checks for output: the keeper writes to a file and notifies nobody
 	factsEvery  = 2 * time.Second        // and for what its hooks did
-	partialLine = time.Second            // a line that is not complete is shown when it has stood so long
-	lingers     = 3 * time.Second        // what hooks do at its end follows within this
+	partialLine = time.Second            // an incomplete line is shown after this time
+	lingers     = 3 * time.Second        // actions of hooks at its end follow within this time
 )
 
 // output is a piece of what a process printed.
 type output struct {
 	Text string `json:"text"`
-	Lost bool   `json:"lost,omitempty"` // what was printed before it is not kept any more
+	Lost bool   `json:"lost,omitempty"` // earlier output is no longer available
 }
 
-// processLive streams what a process prints from a position on, and what becomes of it. It ends with the process. The id of an
-// event is the position to go on from, so a page that reconnects misses nothing and gets nothing twice.
+// processLive streams the output of a process from a position on, and its status. It ends with the process. The id of an
+// event is the position to continue from, so a page that reconnects misses nothing and gets nothing twice.
 func (p *Pages) processLive(w http.ResponseWriter, r *http.Request) {
 	by, ok := operation.CallerOf(r.Context())
 	if !ok {
@@ -57,11 +57,11 @@ type processStream struct {
 	*stream
 	id     string
 	from   int64             // the position to read on from
-	total  int64             // bytes that were printed at the last look
-	grown  time.Time         // when there were more than at the look before
-	ended  time.Time         // when it was seen that the process is over; zero: it runs
+	total  int64             // bytes of output at the last check
+	grown  time.Time         // when there was new output
+	ended  time.Time         // when the end of the process was noticed; zero: it runs
 	facts  time.Time         // when they were last read
-	shown  map[string]string // the fragments that were sent
+	shown  map[string]string // the fragments sent last
 	finish bool              // everything was sent
 }
 
@@ -137,7 +137,7 @@ func (s *processStream) read(ctx context.Context, whole bool) (operations.Proces
 	return operations.ProcessLogs.Call(ctx, s.pages.Executor, s.by, operations.ProcessLogQuery{ID: s.id, From: s.from, Bytes: tailBytes, Whole: whole})
 }
 
-// sendFacts sends how the process is and what its hooks did, where that has changed.
+// sendFacts sends the state of the process and the actions of its hooks, if they changed.
 func (s *processStream) sendFacts(ctx context.Context) error {
 	one, err := operations.GetProcess.Call(ctx, s.pages.Executor, s.by, operations.ProcessRef{ID: s.id})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 const (
 	// costDays is how many days the charts of a project show.
 	costDays = 30
-	// shownCosts is how many tasks they name, those that took most.
+	// shownCosts is how many tasks they name, the most expensive ones.
 	shownCosts = 30
 )
 
@@ -40,14 +40,14 @@ type stateCount struct {
 	Count int
 }
 
-// taskCost is what a task took.
+// taskCost is the cost of a task.
 type taskCost struct {
 	ID, Title string
 	Tokens    int64
 	Dollars   float64
 }
 
-// project shows one: how many tasks stand where, what they cost, repositories, notes, channel, hooks and settings.
+// project shows one project: task counts, costs, repositories, notes, channel, hooks and settings.
 func (p *Pages) project(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx, id := r.Context(), r.PathValue("id")
 	one, err := operations.GetProject.Call(ctx, p.Executor, by, operations.ProjectRef{ID: id})
@@ -78,7 +78,7 @@ func (p *Pages) project(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.render(w, http.StatusOK, "project.html", data)
 }
 
-// countStates puts the numbers of tasks into the order in which reports show states.
+// countStates sorts the task counts by state, as reports do.
 func countStates(tasks map[string]int) []stateCount {
 	var out []stateCount
 	for _, s := range work.States() {
@@ -89,7 +89,7 @@ func countStates(tasks map[string]int) []stateCount {
 	return out
 }
 
-// projectCosts adds the charts of what a project took: by day, and by task.
+// projectCosts adds the charts of a project's costs: by day, and by task.
 func (p *Pages) projectCosts(ctx context.Context, by operation.Caller, one operations.Project, data map[string]any) error {
 	days, err := operations.GetTokenUsage.Call(ctx, p.Executor, by, operations.TokenUsageQuery{Project: one.ID, By: "day"})
 	if err != nil {
@@ -113,14 +113,14 @@ func (p *Pages) projectCosts(ctx context.Context, by operation.Caller, one opera
 	}
 	data["TaskCosts"], data["MostTokens"], data["Tokens"], data["Dollars"] = costs[:min(len(costs), shownCosts)], most, usage.Total, total
 	for i := range costs[:min(len(costs), shownCosts)] {
-		if t, err := operations.GetTask.Call(ctx, p.Executor, by, operations.TaskRef{ID: costs[i].ID}); err == nil { // else it was deleted
+		if t, err := operations.GetTask.Call(ctx, p.Executor, by, operations.TaskRef{ID: costs[i].ID}); err == nil { // otherwise it was deleted
 			costs[i].Title = t.Title
 		}
 	}
 	return nil
 }
 
-// sumByTask adds up what the agents of a task took, the most first.
+// sumByTask adds up the costs of each task's agents, highest first.
 func sumByTask(lines []operations.TokenUsageLine) []taskCost {
 	var out []taskCost
 	at := map[string]int{}
@@ -138,14 +138,14 @@ func sumByTask(lines []operations.TokenUsageLine) []taskCost {
 	return out
 }
 
-// nearTasks is how many tasks the graph around one has at first.
+// nearTasks is how many tasks the graph around one shows at first.
 const nearTasks = 60
 
 // projectGraph draws which tasks need which: all of a project, or those around one of them.
 func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	q := r.URL.Query()
 	in := operations.TaskGraphQuery{ID: r.PathValue("id"), Around: strings.TrimSpace(q.Get("around")), Open: q.Get("open") != ""}
-	in.Limit, _ = strconv.Atoi(q.Get("limit")) // else the usual number
+	in.Limit, _ = strconv.Atoi(q.Get("limit")) // otherwise the default
 	if in.Limit = min(max(in.Limit, 0), 1000); in.Limit == 0 && in.Around != "" {
 		in.Limit = nearTasks
 	}
@@ -167,7 +167,7 @@ func (p *Pages) projectGraph(w http.ResponseWriter, r *http.Request, by operatio
 		"Graph": template.HTML(wide.Draw(in.Around, "")), "SmallGraph": template.HTML(taskgraph.Narrow(g.Tasks, g.Needs, g.Done).Draw(in.Around, "-small")), "Down": wide.Down, "States": work.States()})
 }
 
-// changeProject pauses a project, lets it go on, changes its settings or adds a repository.
+// changeProject pauses or resumes a project, changes its settings or adds a repository.
 func (p *Pages) changeProject(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ctx, id, err := r.Context(), r.PathValue("id"), error(nil)
 	switch do := r.PostFormValue("do"); do {
@@ -221,7 +221,7 @@ func (p *Pages) editProject(r *http.Request, by operation.Caller, id string) err
 	return err
 }
 
-// workers shows who works on what, and what would be next.
+// workers shows the workers with their tasks, and the next tasks.
 func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	status, err := operations.GetWorkStatus.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
@@ -234,7 +234,7 @@ func (p *Pages) workers(w http.ResponseWriter, r *http.Request, by operation.Cal
 	return p.render(w, http.StatusOK, "workers.html", map[string]any{"Layout": p.layout(r, by, "Workers"), "Status": status, "List": list, "Admin": by.May(operation.Admin)})
 }
 
-// controlWork pauses all work or lets it go on.
+// controlWork pauses or resumes all work.
 func (p *Pages) controlWork(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if _, err := operations.ControlOrchestrator.Call(r.Context(), p.Executor, by, operations.OrchestratorAction{Action: r.PostFormValue("do")}); err != nil {
 		return err

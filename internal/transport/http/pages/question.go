@@ -14,10 +14,10 @@ import (
 	"chorus/internal/operations"
 )
 
-// questionForm is the form in which a question is answered.
+// questionForm is the form for answering a question.
 type questionForm struct {
 	ID     string // of the approval
-	Back   string // "approvals": the page that is shown next; "": the conversation
+	Back   string // "approvals": the next page; "": the conversation
 	Fields []questionField
 }
 
@@ -25,29 +25,29 @@ type questionForm struct {
 type questionField struct {
 	chat.Field
 	ID      string // of the element
-	Text    string // what stands in it where it is written
+	Text    string // its typed text
 	Options []questionOption
 	About   string // the hint
-	Wrong   string // why what was given does not fit
-	First   bool   // it is the first that does not fit
+	Wrong   string // why the given value does not fit
+	First   bool   // the first field that does not fit
 	Mode    string // the keyboard that a phone shows
 	Type    string // of the input
-	Longest int    // how many characters may be written
+	Longest int    // maximum number of characters
 }
 
-// questionOption is one of the values that it may have.
+// questionOption is one of the possible values.
 type questionOption struct {
 	chat.Choice
 	Chosen bool
 }
 
-// longestAnswer is how many characters one value may have.
+// longestAnswer is the maximum number of characters of one value.
 const longestAnswer = 2000
 
-// fieldName stands before the names of a question's fields in its form.
+// fieldName is the prefix of the names of a question's fields in its form.
 const fieldName = "field:"
 
-// questionOf is the form of a question. wrong says what does not fit of what was given, by the names of the fields.
+// questionOf returns the form of a question. wrong maps fields to what is wrong with their values.
 func questionOf(id, back string, fields []chat.Field, wrong map[string]string) questionForm {
 	f := questionForm{ID: id, Back: back}
 	first := true
@@ -71,7 +71,7 @@ func questionOf(id, back string, fields []chat.Field, wrong map[string]string) q
 	return f
 }
 
-// filled are the values that a question's form was sent with, by the names of its fields; nil: it is not such a form.
+// filled returns the submitted values of a question's form by field; nil: it is not such a form.
 func filled(r *http.Request) map[string][]string {
 	var out map[string][]string
 	for name, values := range r.PostForm {
@@ -85,7 +85,7 @@ func filled(r *http.Request) map[string][]string {
 	return out
 }
 
-// askAgain shows the form of a question once more, with what was given and what of it does not fit. false: the error is about something else.
+// askAgain shows the form of a question again, with the given values and what is wrong with them. false: the error is about something else.
 func (p *Pages) askAgain(w http.ResponseWriter, r *http.Request, by operation.Caller, given map[string][]string, failed error) (bool, error) {
 	var misfit *approval.Misfit
 	if len(given) == 0 || !errors.As(failed, &misfit) {

@@ -223,7 +223,7 @@ func (p *Pages) audit(w http.ResponseWriter, r *http.Request, by operation.Calle
 	return p.render(w, http.StatusOK, "audit.html", data)
 }
 
-// agentNames are the names of all agents, to choose from; none where they cannot be listed now.
+// agentNames lists all agents to choose from; none if they cannot be listed now.
 func (p *Pages) agentNames(r *http.Request, by operation.Caller) []string {
 	list, err := operation.CallWhole(r.Context(), operations.ListAgents, p.Executor, by, operations.AgentQuery{})
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *Pages) agentNames(r *http.Request, by operation.Caller) []string {
 	return out
 }
 
-// people are those who are named in lines of the audit log, by the key that filters take.
+// people maps the keys of filters to the names of people in the audit log.
 func people(lines []operations.AuditLine, names map[string]string) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines {
@@ -250,7 +250,7 @@ func people(lines []operations.AuditLine, names map[string]string) map[string]st
 // more is the link to the next page; "": there is none.
 func more(v url.Values, next string) string { return link(v, "cursor", next) }
 
-// link is the address of this page with another value; "": without it.
+// link returns the address of this page with another value; "": without it.
 func link(v url.Values, key, value string) string {
 	if value == "" {
 		return ""
@@ -260,7 +260,7 @@ func link(v url.Values, key, value string) string {
 	return "?" + v.Encode()
 }
 
-// exportLink is where the filtered records can be had as a file: the filters that are set, and room for the format behind them.
+// exportLink returns the address of the filtered records as a file: with the current filters, and ready for the format to be appended.
 func exportLink(path string, v url.Values, filters ...string) string {
 	out := url.Values{}
 	for _, name := range filters {
@@ -271,7 +271,7 @@ func exportLink(path string, v url.Values, filters ...string) string {
 	return path + "?" + strings.TrimPrefix(out.Encode()+"&format=", "&")
 }
 
-// exportDays are the filters of a page of the audit log with its days as moments, which is what programs take.
+// exportDays converts the days in the filters of the audit log to moments, as the API expects.
 func exportDays(v url.Values, q operations.AuditQuery) url.Values {
 	v = maps.Clone(v)
 	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
@@ -282,7 +282,7 @@ func exportDays(v url.Values, q operations.AuditQuery) url.Values {
 	return v
 }
 
-// day is the beginning of a day in UTC, or of the one so many days later; zero: none is named.
+// day returns the start of a day in UTC, or of the one so many days later; zero: no day is given.
 func day(text string, later int) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -294,7 +294,7 @@ func day(text string, later int) (time.Time, error) {
 	return at.AddDate(0, 0, later), nil
 }
 
-// countWords say how much was found. Nobody counts on behind the first page: with words that are everywhere that would take long.
+// countWords says how many matches there are. It does not count beyond the first page, because common words would take long.
 func countWords(n int, more bool) string {
 	switch {
 	case more:
@@ -307,19 +307,19 @@ func countWords(n int, more bool) string {
 	return ""
 }
 
-// mostTitles is how many conversations that have the words in their titles stand above what was said: somebody who knows a title finds it among few.
+// mostTitles limits the conversations with matching titles above the matching messages: somebody who knows a title finds it among few.
 const mostTitles = 10
 
-// titled are the conversations that have the words in their titles, archived ones too.
+// titled returns the conversations with matching titles, including archived ones.
 func (p *Pages) titled(r *http.Request, by operation.Caller, text, agent string) ([]operations.Session, error) {
-	if utf8.RuneCountInString(text) > 200 { // no title is so long
+	if utf8.RuneCountInString(text) > 200 { // no title is that long
 		return nil, nil
 	}
 	list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Search: text, Agent: agent, Listing: "all", Limit: mostTitles})
 	return list.Items, err
 }
 
-// search searches all conversations, by what was said and by their titles; without a query it lists them.
+// search searches the messages and titles of all conversations; without a query it lists them.
 func (p *Pages) search(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	v := r.URL.Query()
 	text, agent := strings.TrimSpace(v.Get("q")), v.Get("agent")

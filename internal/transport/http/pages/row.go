@@ -17,12 +17,12 @@ type row struct {
 	ID       string // of the element
 	Template string
 	Data     any
-	Replaces string // the element that it replaces, if it exists
+	Replaces string // the element that it replaces, if that exists
 }
 
 // view is what the templates of a conversation need besides the items.
 type view struct {
-	Key       string // of this page: what its buttons ask for twice is done once
+	Key       string // identifies this page, so that its buttons take effect once
 	Session   string
 	Agent     string
 	MayWrite  bool // the caller may send messages
@@ -39,13 +39,13 @@ type rowData struct {
 	View  view
 	Item  any
 	Parts map[string]template.HTML
-	Open  bool // of a call: its result is worth reading at once
+	Open  bool // of a call: its result is shown at once
 	Mine  bool // a person said it
-	Copy  bool // one of several that came with one event, the beginning of a fork: none of them can be pointed at
+	Copy  bool // one of several items of one event, the start of a fork: none of them can be linked to
 }
 
-// rowsOf are the rows of an item. They do not depend on other items, so a stream can begin
-// anywhere: a result goes into an element of its call's row.
+// rowsOf returns the rows of an item. They do not depend on other items, so a stream can start anywhere: a result goes
+// into an element of its call's row.
 func (t view) rowsOf(item feed.Item) []row {
 	s := rowData{View: t, Item: item}
 	switch it := item.(type) {
@@ -87,16 +87,15 @@ func (t view) rowsOf(item feed.Item) []row {
 	return nil
 }
 
-// opens reports whether a result is shown without a click: a change that is short enough to be read.
+// opens reports whether a result is shown without a click: a change short enough to read.
 func opens(it feed.ToolResult) bool {
 	return it.Diff != "" && strings.Count(it.Diff, "\n") <= foldedLines
 }
 
-// noRetry takes away that a provider is waited for: it has answered, or the run is over.
+// noRetry removes the notice that a provider is being waited for: it has answered, or the run has ended.
 var noRetry = row{ID: "retry", Template: "nothing"}
 
-// retryOf is the row about a failed request that will be made again; false: it is about something
-// else, or there will be no other try.
+// retryOf returns the row about a failed request that will be retried; false: the item is something else, or there will be no retry.
 func retryOf(kind string, data []byte, at time.Time) (row, bool) {
 	var failed chat.Failure
 	if kind != "error" || json.Unmarshal(data, &failed) != nil || failed.Final {
@@ -107,7 +106,7 @@ func retryOf(kind string, data []byte, at time.Time) (row, bool) {
 	}}, true
 }
 
-// owner is the row that a row belongs into, and as which part; "" for a row of its own.
+// owner returns the row that a row belongs to, and as which part; "" for a row of its own.
 func (r row) owner() (owner, part string) {
 	kind, rest, _ := strings.Cut(r.ID, "-")
 	switch kind {
@@ -125,8 +124,8 @@ func (r row) owner() (owner, part string) {
 type state struct {
 	Session string    `json:"session"`
 	Status  string    `json:"status"`
-	Shown   string    `json:"shown"` // the status as a dot shows it: also failed
-	Words   string    `json:"words"` // the same for people
+	Shown   string    `json:"shown"` // the status as its dot shows it, including failed
+	Words   string    `json:"words"` // the same in words
 	Queue   int       `json:"queue"`
 	Tokens  string    `json:"tokens"`
 	Cost    string    `json:"cost"`

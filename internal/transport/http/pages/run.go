@@ -27,7 +27,7 @@ func (p *Pages) run(w http.ResponseWriter, r *http.Request, by operation.Caller)
 	if err != nil {
 		return err
 	}
-	// Whoever may read and not command sees the rest of the page.
+	// Callers who may read but not run commands see the rest of the page.
 	why, _ := operations.RunCommand.Call(r.Context(), p.Executor, by, operations.CommandLine{ID: s.ID, Line: fmt.Sprintf("/why #e%d", at)})
 	return p.render(w, http.StatusOK, "run.html", map[string]any{"Layout": p.layout(r, by, "Run"), "Session": s, "T": t, "Why": strings.Trim(why.Text, "`\n"), "Sums": charts.SpanSums(t.Spans), "Cut": charts.CutsWaits(t.Spans),
 		"Timeline": template.HTML(charts.Timeline(t.Spans)), "SmallTimeline": template.HTML(charts.NarrowTimeline(t.Spans))})

@@ -9,7 +9,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// scheduleForm is what somebody has typed, with how it is understood.
+// scheduleForm is what somebody has typed, and how it is understood.
 type scheduleForm struct {
 	When, Text, Zone, Agent, Adapter, Channel string
 	Spec                                      string
@@ -17,7 +17,7 @@ type scheduleForm struct {
 	Wrong                                     string
 }
 
-// schedules lists what is said at set times. A new one is shown with its next dates before it is kept.
+// schedules lists schedules. A new one is shown with its next dates before it is saved.
 func (p *Pages) schedules(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operations.ListSchedules.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
@@ -37,7 +37,7 @@ func (p *Pages) schedules(w http.ResponseWriter, r *http.Request, by operation.C
 	return p.render(w, http.StatusOK, "schedules.html", map[string]any{"Layout": p.layout(r, by, "Schedules"), "List": list, "Form": form, "May": by.May(operation.Chat)})
 }
 
-// schedule shows one with its next dates and what became of the last ones.
+// schedule shows one with its next dates and past runs.
 func (p *Pages) schedule(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	s, err := operations.GetSchedule.Call(r.Context(), p.Executor, by, operations.ScheduleRef{ID: r.PathValue("id")})
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"chorus/internal/operations"
 )
 
-// loginPath is where the browser comes back to after a login to an MCP server.
+// loginPath is where the browser returns to after a login to an MCP server.
 const loginPath = "/mcp-login"
 
-// beginServerLogin shows the page on which a person says yes. It is a link: a form that led to another site would be
-// refused by our own rules for pages.
+// beginServerLogin shows a link to the page on which a person approves the login. It is a link because our own security
+// policy would block a form that leads to another site.
 func (p *Pages) beginServerLogin(w http.ResponseWriter, r *http.Request, by operation.Caller, name string) error {
 	login, err := operations.LoginMCPServer.Call(r.Context(), p.Executor, by, operations.NewMCPLogin{Name: name, Address: r.Header.Get("Origin")})
 	if err != nil {
@@ -20,7 +20,7 @@ func (p *Pages) beginServerLogin(w http.ResponseWriter, r *http.Request, by oper
 	return p.render(w, http.StatusOK, "serverlogin.html", map[string]any{"Layout": p.layout(r, by, "Log in to "+name), "Login": login})
 }
 
-// finishServerLogin takes the address that a browser was sent back to and could not reach.
+// finishServerLogin takes the address that a browser returned to but could not reach.
 func (p *Pages) finishServerLogin(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	done, err := operations.FinishMCPLogin.Call(r.Context(), p.Executor, by, operations.MCPLoginReturn{Redirect: r.PostFormValue("redirect")})
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *Pages) finishServerLogin(w http.ResponseWriter, r *http.Request, by ope
 	return finishForm(w, r, "/servers", "logged in to "+done.Name)
 }
 
-// serverLoginReturned is what a browser comes back to. It need not be signed in here: what it brings is the right to it.
+// serverLoginReturned handles the browser's return. It need not be signed in here: the values it brings are its authorization.
 func (p *Pages) serverLoginReturned(w http.ResponseWriter, r *http.Request) {
 	data := map[string]any{"Layout": layout{Title: "Log in", Plain: true, Version: p.Version}}
 	status := http.StatusOK

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// servers lists the MCP servers that agents have, with how each was last seen. What it needs is an admin's, so it says so to others.
+// servers lists the MCP servers that agents have, with their last known state. It needs the scope admin and tells others so.
 func (p *Pages) servers(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operations.ListMCPServers.Call(r.Context(), p.Executor, by, operations.MCPServerQuery{})
 	if err != nil {
@@ -27,7 +27,7 @@ type serverRow struct {
 	Remote bool // it can be logged in to
 }
 
-// changeServer adds a server, tests it or takes it out. How a test ended is on the page that it leads back to.
+// changeServer adds, tests or removes a server. The page it leads back to shows the result of a test.
 func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ref := operations.MCPServerRef{Name: strings.TrimSpace(r.PostFormValue("name"))}
 	done, err := "", error(nil)
@@ -57,7 +57,7 @@ func (p *Pages) changeServer(w http.ResponseWriter, r *http.Request, by operatio
 	return finishForm(w, r, "/servers", done)
 }
 
-// lines are the lines of a field that are not empty.
+// lines returns the nonempty lines of a field.
 func lines(text string) (out []string) {
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

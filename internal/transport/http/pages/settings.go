@@ -19,15 +19,15 @@ func (p *Pages) settings(w http.ResponseWriter, r *http.Request, by operation.Ca
 	return p.showSettings(w, r, by, settingsNews{})
 }
 
-// settingsNews is what came of a form: the text of a new token, or why a value was not taken.
+// settingsNews is the result of a form: the text of a new token, or why a value was rejected.
 type settingsNews struct {
 	Made       *operations.Token
-	Key, Value string // that was not taken
+	Key, Value string // the rejected value
 	Problem    string
 	Token      tokenForm
 }
 
-// tokenForm is what somebody filled in for a new token, and why it was not made.
+// tokenForm is the input for a new token, and why it was rejected.
 type tokenForm struct {
 	Name    string
 	Scopes  map[operation.Scope]bool
@@ -38,21 +38,21 @@ type tokenForm struct {
 type settingGroup struct {
 	Name     string
 	Settings []operations.Setting
-	Set      int  // how many of them somebody has set
-	Open     bool // it has what somebody has just typed
+	Set      int  // how many of them were set
+	Open     bool // it contains a value that was just typed
 }
 
-// onlySet reports whether a page shows only what somebody has set.
+// onlySet reports whether a page shows only settings that were set.
 func onlySet(r *http.Request) bool { return r.URL.Query().Get("show") == "changed" }
 
-// settingField is a setting with what its field shows: what was typed, where that was not taken.
+// settingField is a setting with its input, which keeps a rejected value.
 type settingField struct {
 	S              operations.Setting
 	May            bool
-	Only           bool // the page shows only what was set, and goes on to
+	Only           bool // the page shows only settings that were set, and stays that way
 	Value, Problem string
-	Form           string // what it is typed into: choice, switch, number, lines (one a line) or text; long: a text of several lines
-	Hint           string // what a number of milliseconds is in words
+	Form           string // the kind of input: choice, switch, number, lines (one per line) or text; long: a text of several lines
+	Hint           string // a number of milliseconds in words
 }
 
 func settingOf(s operations.Setting, admin, only bool, news settingsNews) settingField {
@@ -63,13 +63,13 @@ func settingOf(s operations.Setting, admin, only bool, news settingsNews) settin
 	if news.Problem != "" && news.Key == s.Key {
 		f.Value, f.Problem = news.Value, news.Problem
 		if _, err := strconv.ParseFloat(f.Value, 64); err != nil && f.Form == "number" {
-			f.Form = "text" // a field for numbers would not show what was typed
+			f.Form = "text" // a number input would not show what was typed
 		}
 	}
 	return f
 }
 
-// inputOf is what a setting is typed into. A field of one line would drop the line breaks of a text that has some.
+// inputOf chooses the input for a setting. A single-line input would drop the line breaks of a text.
 func inputOf(s operations.Setting) string {
 	switch {
 	case len(s.Choices) > 0:
@@ -86,7 +86,7 @@ func inputOf(s operations.Setting) string {
 	return "text"
 }
 
-// listOf reads the list that a setting holds; what is none stays one text.
+// listOf parses a list setting; anything else stays one text.
 func listOf(value string) []string {
 	var list []string
 	if value == "" || json.Unmarshal([]byte(value), &list) == nil {
@@ -95,7 +95,7 @@ func listOf(value string) []string {
 	return []string{value}
 }
 
-// inWords is how long so many milliseconds are; "": the setting counts nothing of the kind, or they are too few to be hard to read.
+// inWords formats milliseconds in words; "": the setting is no duration, or it is too short to be hard to read.
 func inWords(key, value string) string {
 	ms, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || ms < 1000 || !strings.HasSuffix(key, "Ms") {
@@ -104,7 +104,7 @@ func inWords(key, value string) string {
 	return display.Duration(time.Duration(ms) * time.Millisecond)
 }
 
-// groupSettings puts settings under what they are about; changed: only those that somebody has set, and what could not be set.
+// groupSettings groups settings by topic; changed: only those that were set, and those that were rejected.
 func groupSettings(list []operations.Setting, changed bool, news settingsNews) []settingGroup {
 	var out []settingGroup
 	for _, s := range list {
@@ -127,7 +127,7 @@ func groupSettings(list []operations.Setting, changed bool, news settingsNews) [
 	return out
 }
 
-// showSettings shows the configuration, the tokens, what was allowed for good, and what came of a form.
+// showSettings shows the configuration, the tokens, the rules that always allow calls, and the result of a form.
 func (p *Pages) showSettings(w http.ResponseWriter, r *http.Request, by operation.Caller, news settingsNews) error {
 	settings, err := operations.ListSettings.Call(r.Context(), p.Executor, by, operation.None{})
 	if err != nil {
@@ -213,7 +213,7 @@ func (p *Pages) revokeToken(w http.ResponseWriter, r *http.Request, by operation
 	return finishForm(w, r, "/settings", "revoked")
 }
 
-// removeRule takes back something that was allowed for good.
+// removeRule removes a rule that always allows a call.
 func (p *Pages) removeRule(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	if _, err := operations.RemoveRules.Call(r.Context(), p.Executor, by, operations.RuleRefs{IDs: []string{r.PostFormValue("id")}}); err != nil {
 		return err

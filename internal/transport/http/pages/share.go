@@ -15,10 +15,10 @@ import (
 	"chorus/internal/transport/http/display"
 )
 
-// sharedPath is where the pages of links are that show a conversation to anybody.
+// sharedPath is the path of shared conversations.
 const sharedPath = "/shared/"
 
-// shares shows who can read a conversation by a link, and makes and ends links.
+// shares lists, creates and revokes links to a conversation.
 func (p *Pages) shares(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	return p.showShares(w, r, by, "")
 }
@@ -54,7 +54,7 @@ func (p *Pages) changeShare(w http.ResponseWriter, r *http.Request, by operation
 	return p.showShares(w, r, by, origin(r)+made.Path)
 }
 
-// origin is how the browser calls this server: it says so itself when it sends a form.
+// origin is this server's address in the browser, which the browser sends with a form.
 func origin(r *http.Request) string {
 	if from := r.Header.Get("Origin"); strings.HasPrefix(from, "http") {
 		return from
@@ -66,10 +66,10 @@ func origin(r *http.Request) string {
 	return scheme + r.Host
 }
 
-// shared shows a conversation to whoever has its link. There is no sign-in, and nothing on the page leads anywhere else.
+// shared shows a conversation to anyone with its link. There is no sign-in, and nothing on the page leads anywhere else.
 func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	h.Set("Referrer-Policy", "no-referrer") // the address is the key
+	h.Set("Referrer-Policy", "no-referrer") // the address is the secret
 	h.Set("X-Robots-Tag", "noindex, nofollow, noarchive")
 	h.Set("Cache-Control", "no-store")
 	show := func(status int, data map[string]any) {
@@ -97,7 +97,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 		show(statusOf(err), map[string]any{"Problem": problem})
 		return
 	}
-	for i, item := range c.Items { // a text file stands in its message
+	for i, item := range c.Items { // a text file is part of its message
 		if said, ok := item.(feed.UserMessage); ok {
 			said.Text, _ = display.SplitFiles(said.Text)
 			c.Items[i] = said
@@ -112,7 +112,7 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 	show(http.StatusOK, map[string]any{"C": c, "Rows": rows, "Earlier": c.Next})
 }
 
-// clientOf is the address that a request came from.
+// clientOf returns the address that a request came from.
 func clientOf(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -121,13 +121,13 @@ func clientOf(r *http.Request) string {
 	return host
 }
 
-// What strangers may ask for: more than anybody reads, and too little to guess a link or to keep the server busy.
+// Limits for visitors with a link: more than anybody reads, and too little to guess a link or to keep the server busy.
 const (
 	visitsPerMinute = 60
-	maxVisitors     = 4096 // addresses that are counted at once; beyond that all share one count
+	maxVisitors     = 4096 // addresses counted at once; beyond that all share one count
 )
 
-// visits counts the pages that each address asked for in the minute that is on.
+// visits counts the requests of each address in the current minute.
 type visits struct {
 	mu     sync.Mutex
 	minute time.Time

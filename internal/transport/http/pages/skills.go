@@ -8,7 +8,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// skills lists what agents may be taught, with what waits for somebody to look first.
+// skills lists skills, those that need approval first.
 func (p *Pages) skills(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	list, err := operations.ListSkills.Call(r.Context(), p.Executor, by, operations.SkillQuery{})
 	if err != nil {
@@ -30,7 +30,7 @@ func skillPlace(r *http.Request) operations.SkillPlace {
 	return operations.SkillPlace{Agent: r.FormValue("agent")}
 }
 
-// skill shows one. An admin also sees how it differs from what was approved, and decides.
+// skill shows one skill. An admin also sees how it differs from what was approved, and decides.
 func (p *Pages) skill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	ref := operations.SkillRef{Name: r.PathValue("id"), SkillPlace: skillPlace(r)}
 	s, err := operations.GetSkill.Call(r.Context(), p.Executor, by, ref)
@@ -48,7 +48,7 @@ func (p *Pages) skill(w http.ResponseWriter, r *http.Request, by operation.Calle
 	return p.render(w, http.StatusOK, "skill.html", data)
 }
 
-// decideSkill approves what was shown, or switches it off.
+// decideSkill approves what was shown, or turns it off.
 func (p *Pages) decideSkill(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	name, err := r.PathValue("id"), error(nil)
 	switch do := r.PostFormValue("do"); do {

@@ -32,7 +32,7 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 		return err
 	}
 	result, err := operations.GetTaskResult.Call(ctx, p.Executor, by, ref)
-	if err != nil && operation.KindOf(err) != operation.NotFound { // nobody has finished an attempt yet
+	if err != nil && operation.KindOf(err) != operation.NotFound { // no attempt has finished yet
 		return err
 	}
 	changes, err := p.taskChanges(ctx, by, t, splitDiffs(w, r))
@@ -59,7 +59,7 @@ func (p *Pages) task(w http.ResponseWriter, r *http.Request, by operation.Caller
 		"Events": events.Items, "Can": taskActions(t, by), "May": by.May(operation.Chat), "Types": work.Types()})
 }
 
-// taskActions are the buttons of a task. The operations decide again whether the state allows what is asked for.
+// taskActions are the buttons of a task. The operations check again whether the state allows the action.
 func taskActions(t operations.Task, by operation.Caller) map[string]bool {
 	can := map[string]bool{}
 	if by.May(operation.Chat) {
@@ -71,7 +71,7 @@ func taskActions(t operations.Task, by operation.Caller) map[string]bool {
 	return can
 }
 
-// taskPlan is the plan that a task gave; nil: it gave none.
+// taskPlan returns the plan of a task; nil: it has none.
 func (p *Pages) taskPlan(ctx context.Context, by operation.Caller, t operations.Task) (*operations.TaskPlan, error) {
 	if t.Status != string(work.AwaitingPlanApproval) && len(t.Subtasks) == 0 {
 		return nil, nil
@@ -83,13 +83,13 @@ func (p *Pages) taskPlan(ctx context.Context, by operation.Caller, t operations.
 	return &plan, err
 }
 
-// taskLog is the end of the conversation in which a task is worked on.
+// taskLog is the end of the task's conversation.
 type taskLog struct {
 	Session string
 	Status  string
 	Rows    template.HTML
 	After   int64
-	Earlier bool // there is more of it than is shown
+	Earlier bool // there is more than is shown
 }
 
 // taskLog is nil for readers who may see the task but not the conversation.
@@ -116,7 +116,7 @@ type taskChanges struct {
 	Branch, Base string
 	Refused      string // why it cannot be shown
 	Split        bool
-	Cut          bool // not all of it is shown
+	Cut          bool // not everything is shown
 	Files        []diffview.File
 }
 
@@ -127,7 +127,7 @@ func (p *Pages) taskChanges(ctx context.Context, by operation.Caller, t operatio
 	}
 	d, err := operations.GetTaskDiff.Call(ctx, p.Executor, by, operations.TaskDiffQuery{ID: t.ID})
 	if refused := (*operation.Error)(nil); errors.As(err, &refused) && refused.Kind == operation.Conflict {
-		out.Refused = refused.Message // such as a repository that has moved: the rest of the page is still of use
+		out.Refused = refused.Message // such as a repository that has moved: the rest of the page is still useful
 		return out, nil
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (p *Pages) taskChanges(ctx context.Context, by operation.Caller, t operatio
 	return out, nil
 }
 
-// taskDiff is all that a task changed, as a patch.
+// taskDiff returns all changes of a task, as a patch.
 func (p *Pages) taskDiff(w http.ResponseWriter, r *http.Request, by operation.Caller) error {
 	d, err := operations.GetTaskDiff.Call(r.Context(), p.Executor, by, operations.TaskDiffQuery{ID: r.PathValue("id"), Whole: true})
 	if err != nil {
@@ -152,7 +152,7 @@ func (p *Pages) taskDiff(w http.ResponseWriter, r *http.Request, by operation.Ca
 	return err
 }
 
-// fileLetter keeps what is harmless in the name of a file.
+// fileLetter keeps harmless characters in a file name.
 func fileLetter(r rune) rune {
 	if r == '-' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' {
 		return r
@@ -160,7 +160,7 @@ func fileLetter(r rune) rune {
 	return -1
 }
 
-// editTask changes the fields of the form that differ from what the task has.
+// editTask changes the fields of the form that differ from those of the task.
 func (p *Pages) editTask(r *http.Request, by operation.Caller, id string) error {
 	t, err := operations.GetTask.Call(r.Context(), p.Executor, by, operations.TaskRef{ID: id})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"chorus/internal/suggest"
 )
 
-// param is one value outside of the body.
+// param is one value outside the body.
 type param struct {
 	in, name string // path, query or header
 	index    []int
@@ -28,7 +28,7 @@ type param struct {
 	doc      string
 }
 
-// binding knows how a request becomes an In.
+// binding maps a request to an In.
 type binding struct {
 	params  []param
 	queries []string
@@ -81,8 +81,7 @@ func newBinding(t reflect.Type, s *shapes) (*binding, error) {
 	return b, nil
 }
 
-// read fills an In from a request and gives the body's bytes. A file goes to the input's field Body, or of a
-// flat route to file.
+// read fills an In from a request and returns the bytes of the body. A file goes to the input's field Body, or to file for a flat route.
 func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, into reflect.Value, file *File) ([]byte, error) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -122,7 +121,7 @@ func (b *binding) read(op *Operation, w http.ResponseWriter, r *http.Request, in
 	return data, b.check.decode(data, into)
 }
 
-// strangers are the query's names that nobody knows.
+// strangers returns errors for unknown query parameters.
 func (b *binding) strangers(query url.Values) (wrong []FieldError) {
 	for name := range query {
 		if slices.Contains(b.queries, name) {
@@ -173,7 +172,7 @@ func (p param) read(r *http.Request, query url.Values, into reflect.Value) *Fiel
 	return nil
 }
 
-// plainValue sets a field from text and gives the value as JSON would have it.
+// plainValue sets a field from text and returns the value as in JSON.
 func plainValue(schema *jsonschema.Schema, text string, into reflect.Value) (any, string) {
 	if into.Type() == timeType && text == "" {
 		return time.Time{}.Format(time.RFC3339), ""
@@ -197,7 +196,7 @@ func plainValue(schema *jsonschema.Schema, text string, into reflect.Value) (any
 		}
 		into.SetBool(yes)
 		return yes, ""
-	default: // prepare lets only whole numbers through
+	default: // the schema only lets whole numbers through
 		n, err := strconv.ParseInt(text, 10, into.Type().Bits())
 		if err != nil {
 			if errors.Is(err, strconv.ErrRange) && schema.Maximum != nil {
@@ -210,7 +209,7 @@ func plainValue(schema *jsonschema.Schema, text string, into reflect.Value) (any
 	}
 }
 
-// readBody reads a JSON body whole.
+// readBody reads a whole JSON body.
 func readBody(op *Operation, w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, op.MaxBody))
 	var large *http.MaxBytesError
@@ -235,7 +234,7 @@ func readBody(op *Operation, w http.ResponseWriter, r *http.Request) ([]byte, er
 	return data, nil
 }
 
-// TooLarge is the problem of a body over a limit.
+// TooLarge returns the problem of a body over a limit.
 func TooLarge(limit int64) *Problem {
 	return NewProblem(http.StatusRequestEntityTooLarge, "too_large", "the body is too large; the limit is %s", size(limit))
 }

@@ -12,12 +12,10 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// maxDepth is far beyond what any body of ours needs, and shallow enough that
-// walking it costs nothing.
+// maxDepth is far more than any of our bodies needs, and small enough to walk cheaply.
 const maxDepth = 32
 
-// checker holds values against a schema. The validator decides; explain only says in
-// words what it found.
+// checker validates values against a schema. The validator decides; explain only describes what is wrong.
 type checker struct {
 	schema   *jsonschema.Schema
 	resolved *jsonschema.Resolved
@@ -31,7 +29,7 @@ func newChecker(schema *jsonschema.Schema) (*checker, error) {
 	return &checker{schema, resolved}, nil
 }
 
-// first says what is wrong with a plain value; "": nothing.
+// first describes the first mistake in a plain value; "": there is none.
 func (c *checker) first(value any) string {
 	err := c.resolved.Validate(value)
 	if err == nil {
@@ -40,7 +38,7 @@ func (c *checker) first(value any) string {
 	return constraint(c.schema, value, err.Error())
 }
 
-// decode reads a body into a struct, or says everything that is wrong with it.
+// decode reads a body into a struct, or reports everything that is wrong with it.
 func (c *checker) decode(data []byte, into reflect.Value) error {
 	if !utf8.Valid(data) {
 		at := firstInvalid(data)
@@ -79,7 +77,7 @@ func firstInvalid(data []byte) int {
 	return at
 }
 
-// place is a mistake at a byte of the body.
+// place reports a mistake at a byte of the body.
 func place(data []byte, at int, field, message string) FieldError {
 	at = min(max(at, 0), len(data))
 	line := 1 + bytes.Count(data[:at], []byte("\n"))
@@ -98,7 +96,7 @@ func syntax(data []byte, err error) FieldError {
 	return place(data, int(s.Offset)-1, "", "it is not valid JSON: "+s.Error())
 }
 
-// misfit is for what a schema lets through and a Go type does not: a number too large.
+// misfit reports a value that the schema accepts and the Go type does not: a number too large.
 func misfit(data []byte, err error) FieldError {
 	if t, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return place(data, int(t.Offset), t.Field, "it does not fit: "+t.Value)
@@ -106,7 +104,7 @@ func misfit(data []byte, err error) FieldError {
 	return FieldError{In: "body", Message: err.Error()}
 }
 
-// node is a JSON value that knows where it stands.
+// node is a JSON value with its position.
 type node struct {
 	at     int
 	token  json.Token // of a plain value; a json.Delim of an object or list
@@ -144,14 +142,13 @@ type parser struct {
 	dec  *json.Decoder
 }
 
-// parse gives the tree, or a mistake that JSON allows and we do not: too deep, or a
-// name that stands twice.
+// parse returns the tree, or an error for what JSON allows and we do not: too much nesting, or a duplicate name.
 func parse(data []byte) (node, *FieldError) {
 	p := &parser{data: data, dec: json.NewDecoder(bytes.NewReader(data))}
 	return p.read("", 0)
 }
 
-// next gives the next token and where it begins.
+// next returns the next token and its position.
 func (p *parser) next() (int, json.Token) {
 	at := int(p.dec.InputOffset())
 	for at < len(p.data) && bytes.IndexByte([]byte(" \t\r\n,:"), p.data[at]) >= 0 {

@@ -7,11 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// cursorMark tells our cursors from anything else, and this way of writing them from
-// a later one.
+// cursorMark identifies our cursors and the version of their format.
 const cursorMark = "c1"
 
-// Cursor writes where a list goes on so that nobody is tempted to read it.
+// Cursor makes the position in a list opaque.
 func Cursor(text string) string {
 	if text == "" {
 		return ""

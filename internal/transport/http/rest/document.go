@@ -13,8 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Document is an OpenAPI 3.1 document, as far as ours go. Its fields stand in the
-// order in which people read them.
+// Document is an OpenAPI 3.1 document, limited to what we use. Its fields are in reading order.
 type Document struct {
 	OpenAPI    string                           `json:"openapi"`
 	Info       Info                             `json:"info"`
@@ -61,7 +60,7 @@ type Described struct {
 	Responses   map[string]*Answer `json:"responses"`
 }
 
-// Parameter is a value outside of the body.
+// Parameter is a value outside the body.
 type Parameter struct {
 	Name        string             `json:"name"`
 	In          string             `json:"in"`
@@ -95,7 +94,7 @@ type Media struct {
 	Schema *jsonschema.Schema `json:"schema"`
 }
 
-// Components are what is referred to.
+// Components are the shared definitions.
 type Components struct {
 	Schemas         map[string]*jsonschema.Schema `json:"schemas"`
 	Responses       map[string]*Answer            `json:"responses"`
@@ -104,8 +103,7 @@ type Components struct {
 
 const problemMedia = "application/problem+json"
 
-// Document is the OpenAPI document. It is made when somebody first asks: most
-// processes never do.
+// Document returns the OpenAPI document. It is made on first use, because most processes never need it.
 func (k *Kernel) Document() (*Document, error) { return k.document() }
 
 // DocumentJSON is the document as JSON.
@@ -163,7 +161,7 @@ func (k *Kernel) makeDocument() (*Document, error) {
 
 func problemName(status int) string { return "Problem" + strconv.Itoa(status) }
 
-// plainPath is a pattern as the document writes it.
+// plainPath converts a pattern to the document's form.
 func plainPath(pattern string) string {
 	return strings.NewReplacer("...}", "}", "{$}", "").Replace(pattern)
 }
@@ -213,8 +211,8 @@ func (op *Operation) describeBody(s *shapes) *RequestBody {
 	return &RequestBody{Required: op.bind.want, Content: map[string]Media{"application/json": {s.of(t, asked)}}}
 }
 
-// mediaSchema is what can be said of a body whose media type says it all: as a schema without
-// any word it would be the value true, which tools do not take.
+// mediaSchema describes a body whose media type says everything: without any keyword, the schema would be the value
+// true, which some tools reject.
 func mediaSchema(media string) *jsonschema.Schema {
 	switch {
 	case media == "multipart/form-data":
@@ -248,7 +246,7 @@ func (op *Operation) describeAnswer(s *shapes) *Answer {
 	return a
 }
 
-// statuses are the failures that a route may answer with, in order.
+// statuses returns the error statuses of a route, sorted.
 func (k *Kernel) statuses(op *Operation) []int {
 	all := map[int]bool{http.StatusInternalServerError: true}
 	if op.Scope != "" {

@@ -15,7 +15,7 @@ import (
 	"chorus/internal/suggest"
 )
 
-// explain lists what is wrong with a tree, in the order of the text.
+// explain lists everything that is wrong with a tree, in the order of the text.
 func explain(data []byte, s *jsonschema.Schema, n node, field string) (wrong []FieldError) {
 	if said := wrongType(s, n.value()); said != "" {
 		return []FieldError{place(data, n.at, field, said)}
@@ -54,7 +54,7 @@ func explainObject(data []byte, s *jsonschema.Schema, n node, field string) (wro
 			continue
 		}
 		if s.AdditionalProperties == nil || s.AdditionalProperties.Not == nil {
-			continue // a map: anything goes
+			continue // a map: any name is allowed
 		}
 		said := "there is no such field"
 		if hint := suggest.Hint(m.name, names); hint != "" {
@@ -72,7 +72,7 @@ func explainObject(data []byte, s *jsonschema.Schema, n node, field string) (wro
 	return wrong
 }
 
-// wrongType says that a value is of another type than the schema wants.
+// wrongType reports a value of the wrong type.
 func wrongType(s *jsonschema.Schema, value any) string {
 	want := s.Types
 	if s.Type != "" {
@@ -121,7 +121,7 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// constraint says which limit a plain value breaks, or otherwise what it is given.
+// constraint reports which limit a plain value breaks, or else returns otherwise.
 func constraint(s *jsonschema.Schema, value any, otherwise string) string {
 	if len(s.Enum) > 0 && !slices.Contains(s.Enum, value) {
 		return oneOf(s.Enum, value)

@@ -14,20 +14,18 @@ import (
 	"time"
 )
 
-// File is a Body that is not JSON: the bytes as they come, or the one file of a form.
-// It is read once, while it arrives; nothing of it is kept here.
+// File is a Body that is not JSON: the raw bytes, or the one file of a form. It is read once, while it arrives; nothing of it is stored here.
 type File struct {
-	Name string // of the form's part; "": the bytes came without one
+	Name string // of the form's part; "": raw bytes
 	io.Reader
 }
 
 var fileType = reflect.TypeFor[File]()
 
-// fileMedia is what a File may come as, for the document.
+// fileMedia are the media types of a File, for the document.
 const fileMedia = "application/octet-stream,multipart/form-data"
 
-// openFile makes a File of a request. What tells one upload from another is its length
-// and its kind: the bytes are not known before they have been used.
+// openFile returns the File of a request. Uploads are told apart by length and kind, because the bytes are only known after use.
 func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []byte, error) {
 	if r.ContentLength > op.MaxBody {
 		return File{}, nil, TooLarge(op.MaxBody)
@@ -60,11 +58,11 @@ func openFile(op *Operation, w http.ResponseWriter, r *http.Request) (File, []by
 	}
 }
 
-// PieceTimeout is how long the next piece of something large may take. A whole file may take
-// as long as it likes: the deadlines of ordinary requests are moved on with each piece.
+// PieceTimeout limits the time for each piece of a large body. The whole may take any time: the deadlines of ordinary
+// requests are extended with each piece.
 const PieceTimeout = 30 * time.Second
 
-// deadlineBody is a body that may come slowly, but must come.
+// deadlineBody is a body that may arrive slowly, but must keep arriving.
 type deadlineBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -72,14 +70,14 @@ type deadlineBody struct {
 
 func (b *deadlineBody) Read(into []byte) (int, error) {
 	soon := time.Now().Add(PieceTimeout)
-	_ = b.control.SetReadDeadline(soon)                    // not every writer has deadlines,
+	_ = b.control.SetReadDeadline(soon)                    // not every writer has deadlines to extend
 	_ = b.control.SetWriteDeadline(soon.Add(PieceTimeout)) // and then there are none to move
 	return b.ReadCloser.Read(into)
 }
 
 var errTwoFiles = errors.New("there is more than one file in the form; send them one by one")
 
-// onlyPart reads a part, and fails where another file follows: none is left out in silence.
+// onlyPart reads a part, and fails if another file follows, so that none is silently dropped.
 type onlyPart struct {
 	part  *multipart.Part
 	parts *multipart.Reader
@@ -93,7 +91,7 @@ func (p *onlyPart) Read(into []byte) (int, error) {
 	for {
 		next, err := p.parts.NextPart()
 		switch {
-		case err != nil: // also a form that was not closed: the part itself is whole
+		case err != nil: // includes a form that was not closed: the part itself is complete
 			return n, io.EOF
 		case next.FileName() != "":
 			return n, errTwoFiles

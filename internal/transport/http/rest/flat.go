@@ -19,31 +19,31 @@ type Value struct {
 	Name     string
 	Required bool
 	File     bool   // it is the body itself, as bytes
-	Header   string // it may also come from this header, which then counts
+	Header   string // it may also come from this header, which then wins
 	Doc      string // of the header
 }
 
-// Flat is a route whose input is one struct without places: fields in braces come from the path, the others
-// from the query of GET and DELETE, else from the body, a JSON object. It is made ready when it is first used.
+// Flat is a route whose input is one struct without location tags: fields in braces come from the path, the others from
+// the query of GET and DELETE, or else from the body, a JSON object. It is prepared on first use.
 type Flat struct {
 	Route
 	In, Out   reflect.Type   // Out nil: Do writes the answer itself
 	Media     string         // of an answer that Do writes
-	Item      reflect.Type   // what such an answer is made of, in the document; nil: bytes
-	Body      string         // the name of the body's schema; "": it is written in place
+	Item      reflect.Type   // the type of such an answer in the document; nil: bytes
+	Body      string         // the name of the body's schema; "": it is inlined
 	NeedsBody bool           // a body is required although none of its fields is
 	Fields    func() []Value // in the order of the document
 	Do        func(w http.ResponseWriter, r *http.Request, in reflect.Value, file File) (any, error)
 }
 
-// flat is what a flat route has beside the others.
+// flat is the additional state of a flat route.
 type flat struct {
 	Flat
 	once sync.Once
 	err  error
 }
 
-// Operation makes the route. Mistakes in it show when it is first used: see Kernel.Check.
+// Operation makes the route. Mistakes in it appear on first use: see Kernel.Check.
 func (f Flat) Operation() Operation {
 	op := Operation{Route: f.Route, in: f.In, out: f.Out, media: f.Media, shape: f.Item, flat: &flat{Flat: f}}
 	op.serve = serveFlat
@@ -88,7 +88,7 @@ func serveFlat(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request)
 	return nil
 }
 
-// Check makes every route ready, which otherwise happens when it is first used, and says what is wrong.
+// Check prepares every route, which otherwise happens on first use, and reports mistakes.
 func (k *Kernel) Check() error {
 	for i := range k.ops {
 		if err := k.ready(&k.ops[i]); err != nil {
@@ -98,7 +98,7 @@ func (k *Kernel) Check() error {
 	return nil
 }
 
-// ready makes the binding of a flat route; others have theirs already.
+// ready prepares the binding of a flat route; other routes already have theirs.
 func (k *Kernel) ready(op *Operation) error {
 	if op.flat == nil {
 		return nil
@@ -155,7 +155,7 @@ func (f *flat) binding(s *shapes) (*binding, error) {
 	return b, err
 }
 
-// add adds a parameter, and the header that stands for it.
+// add adds a parameter, and the header that can replace it.
 func (b *binding) add(s *shapes, field reflect.StructField, v Value, place string) error {
 	schema, err := s.field(field)
 	if err != nil {
@@ -169,7 +169,7 @@ func (b *binding) add(s *shapes, field reflect.StructField, v Value, place strin
 	if place == "query" {
 		b.queries = append(b.queries, v.Name)
 	}
-	if v.Header != "" { // read after the parameter, so that it counts
+	if v.Header != "" { // read after the parameter, so that it wins
 		b.params = append(b.params, param{in: "header", name: v.Header, index: v.Index, check: check, doc: v.Doc})
 	}
 	return nil

@@ -9,28 +9,24 @@ import (
 	"unicode/utf8"
 )
 
-// Memory keeps what requests with an Idempotency-Key were answered, for a day, also
-// through a restart. It may be called from any goroutine.
+// Memory stores the answers to requests with an Idempotency-Key for a day, across restarts. It may be called from any goroutine.
 type Memory interface {
-	// RecallAnswer gives what a request with this key was answered, and the digest of
-	// that request; status 0: there was none.
+	// RecallAnswer returns the answer to a request with this key, and the digest of that request; status 0: there was none.
 	RecallAnswer(ctx context.Context, principal, key, route string) (digest string, status int, body []byte, err error)
-	// KeepAnswer keeps an answer. The first one stays.
+	// KeepAnswer stores an answer. The first one stays.
 	KeepAnswer(ctx context.Context, principal, key, route, digest string, status int, body []byte) error
 }
 
-// maxKey is longer than any key that is made by a machine.
+// maxKey is longer than any generated key.
 const maxKey = 255
 
-// Key is the Idempotency-Key of a request; "": it has none. Functions whose work is
-// idempotent by itself pass it on, so that a crash between the deed and its record
-// still gives one deed.
+// Key returns the Idempotency-Key of a request; "": it has none. Functions whose work is idempotent pass it on, so that
+// a crash between the work and its record has no second effect.
 func Key(ctx context.Context) string {
 	return metaOf(ctx).key
 }
 
-// once runs do, or gives the answer that the same request had before. A request that
-// comes while its twin is being served waits for it.
+// once runs do, or returns the answer that the same request got before. A request that arrives while its twin is being served waits for it.
 func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]byte, error)) (int, []byte, error) {
 	key := Key(r.Context())
 	if op.Creates && (len(key) > maxKey || !utf8.ValidString(key)) {
@@ -71,7 +67,7 @@ func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]
 	if op.Secret {
 		record = nil
 	}
-	// It is done, whether or not anybody still waits for the answer.
+	// The work is done, whether or not anybody still waits for the answer.
 	if err := k.o.Memory.KeepAnswer(context.WithoutCancel(r.Context()), who, key, route, digest, op.Status, record); err != nil {
 		k.o.Log.WarnContext(r.Context(), "an answer could not be kept", "route", route, "request", RequestID(r.Context()), "error", err)
 	}
@@ -83,7 +79,7 @@ func digestOf(body []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// inFlight are the requests with a key that are being served here.
+// inFlight tracks the requests with a key that are being served here.
 type inFlight struct {
 	mu   sync.Mutex
 	open map[string]chan struct{}

@@ -19,25 +19,24 @@ type Route struct {
 	Summary string
 	Doc     string
 	Status  int   // of success; 0: 200, or 204 where nothing goes out
-	Errors  []int // statuses it may answer beside those that every route may
-	// Creates says that asking twice would do it twice: an Idempotency-Key is honoured.
+	Errors  []int // statuses in addition to those of every route
+	// Creates means that a repeated request would take effect twice: an Idempotency-Key is honoured.
 	Creates bool
-	// Secret says that the answer must not be kept: who asks again learns only that
-	// it was answered.
+	// Secret means that the answer must not be stored: a repeated request only learns that it was answered.
 	Secret  bool
 	MaxBody int64 // bytes; 0: a megabyte
 }
 
-// maxBody is room for a long pasted text and little enough to hold in memory.
+// maxBody fits a long pasted text and is small enough to hold in memory.
 const maxBody = 1 << 20
 
-// None is what goes out of an operation that answers nothing.
+// None is the output of an operation without an answer.
 type None struct{}
 
 // Replayed is the header of an answer that an earlier request with the same key had.
 const Replayed = "Idempotency-Replayed"
 
-// Locator is an answer that names where what was made is.
+// Locator is an answer with the location of what was created.
 type Locator interface{ Location() string }
 
 // Operation is a route with its code.
@@ -46,15 +45,15 @@ type Operation struct {
 	in    reflect.Type
 	out   reflect.Type // nil: raw
 	media string       // of a raw answer
-	shape reflect.Type // what a raw answer is made of, in the document; nil: bytes
+	shape reflect.Type // the type of a raw answer in the document; nil: bytes
 	bind  *binding
-	flat  *flat // nil: the input's fields say themselves where they come from
+	flat  *flat // nil: the input's field tags say where they come from
 	serve func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error
 }
 
-// Op declares a route that takes In and answers Out as JSON. In is a struct whose
-// fields are tagged path, query or header with the name there, and one may be called
-// Body: JSON, a pointer where it may be left out, or a File. Further tags say more: doc, enum, min, max, minLen, maxLen, pattern, required.
+// Op declares a route that takes In and answers Out as JSON. In is a struct whose fields are tagged path, query or
+// header with their names, and one may be called Body: JSON, a pointer if optional, or a File. More tags: doc, enum,
+// min, max, minLen, maxLen, pattern, required.
 func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operation {
 	op := Operation{Route: r, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out]()}
 	op.serve = func(k *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
@@ -89,8 +88,8 @@ func Op[In, Out any](r Route, do func(context.Context, In) (Out, error)) Operati
 	return op
 }
 
-// Raw declares a route that writes its answer itself, as one of the media types. It
-// must not begin one before it knows that it will not fail.
+// Raw declares a route that writes its answer itself, as one of the media types. It must not start writing before it
+// knows that it will not fail.
 func Raw[In any](r Route, media string, do func(http.ResponseWriter, *http.Request, In) error) Operation {
 	op := Operation{Route: r, in: reflect.TypeFor[In](), media: media}
 	op.serve = func(_ *Kernel, op *Operation, w http.ResponseWriter, r *http.Request) error {
@@ -126,11 +125,11 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, body []byte) 
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead && status != http.StatusNoContent {
-		_, _ = w.Write(body) // whoever asked may be gone
+		_, _ = w.Write(body) // the client may be gone
 	}
 }
 
-// fill makes lists that are nil empty, so that clients never meet null for a list.
+// fill turns nil lists into empty ones, so that clients never get null for a list.
 func fill(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Slice:

@@ -164,7 +164,7 @@ func refName(s *jsonschema.Schema) string {
 	return strings.TrimPrefix(s.Ref, "#/components/schemas/")
 }
 
-// limits says in a few words what a value may be.
+// limits describes the limits of a value in a few words.
 func limits(s *jsonschema.Schema) string {
 	said := s.Type
 	if s.Type == "array" {

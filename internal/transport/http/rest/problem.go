@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// Problem is why a request was not served, as RFC 9457 has it. Message repeats
-// the detail under the name that simple clients look for.
+// Problem says why a request failed, as in RFC 9457. Message repeats the detail under the name that simple clients expect.
 type Problem struct {
 	Type      string       `json:"type" doc:"address of the description of this kind of problem"`
 	Title     string       `json:"title" doc:"the kind of problem"`
@@ -24,7 +23,7 @@ type Problem struct {
 	RetryAfter int `json:"-"` // seconds; 0: not said
 }
 
-// FieldError is one place of a request that is wrong.
+// FieldError is one mistake in a request.
 type FieldError struct {
 	In      string `json:"in" doc:"body, path, query or header"`
 	Field   string `json:"field,omitempty"`
@@ -47,10 +46,10 @@ func (f FieldError) String() string {
 	return out.String() + f.Message
 }
 
-// Error makes a problem an error, so that any function may answer with one.
+// Error makes a problem an error, so that any function may return one.
 func (p *Problem) Error() string { return p.Detail }
 
-// NewProblem makes a problem of a kind, which is a word, and a sentence.
+// NewProblem makes a problem from a kind, which is one word, and a sentence.
 func NewProblem(status int, kind, format string, args ...any) *Problem {
 	detail := fmt.Sprintf(format, args...)
 	return &Problem{Type: "/docs#problem-" + kind, Title: title(status, kind), Status: status, Detail: detail, Message: detail}
@@ -71,10 +70,10 @@ func badFields(status int, fields ...FieldError) *Problem {
 	return p
 }
 
-// WriteProblem answers with a problem. It is for handlers beside the kernel too.
+// WriteProblem answers with a problem. Handlers outside the kernel use it too.
 func WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	body, err := encode(p)
-	if err != nil { // what it is about cannot be written
+	if err != nil { // About cannot be encoded
 		p.About = nil
 		body, _ = encode(p)
 	}
@@ -90,6 +89,6 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, p *Problem) {
 	}
 	w.WriteHeader(p.Status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // whoever asked may be gone
+		_, _ = w.Write(body) // the client may be gone
 	}
 }

@@ -1,16 +1,14 @@
-// Package rest makes an HTTP API of typed functions. A route is declared once, with
-// the Go types of what comes in and what goes out; its handler, its checks and its part
-// of the OpenAPI document are made of that one declaration.
+// Package rest makes an HTTP API from typed functions. A route is declared once, with the Go types of its input and
+// output; its handler, its validation and its part of the OpenAPI document follow from that declaration.
 //
 // It promises:
-//   - whatever is wrong with a request is answered by an RFC 9457 problem that says
-//     where (line, column, field) and, for a name that is not known, which one is near;
-//   - a function sees only input that fits its declaration;
-//   - a panic is a 500 with a number that is in the log too, and ends nothing else;
-//   - a request with an Idempotency-Key has its effect once, and the same answer again.
+//   - any mistake in a request is answered by an RFC 9457 problem that says where it is (line,
+//     column, field) and, for an unknown name, suggests a similar one;
+//   - a function only sees input that fits its declaration;
+//   - a panic is a 500 with a number that is also in the log, and ends nothing else;
+//   - a request with an Idempotency-Key takes effect once, and gets the same answer again.
 //
-// It knows nothing of what the API is about: scopes are names, and who may what is
-// asked of whoever made it.
+// It knows nothing about the API's subject: scopes are names, and its owner decides who may do what.
 package rest
 
 import (
@@ -33,36 +31,35 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// Options are what a kernel needs of its owner.
+// Options configures a kernel.
 type Options struct {
 	Title, Version, Doc string
-	// Allow answers who may use a route with this scope; nil error: go on. A route
-	// without a scope is open to everybody and is not asked about.
+	// Allow decides who may use a route with this scope; nil error: the request continues. It is not called for a route
+	// without a scope, which is open to everybody.
 	Allow func(ctx context.Context, scope string) error
-	// Explain says what an error of a function is to the outside; nil answer: a 500 that
-	// tells nothing.
+	// Explain turns a function's error into a problem; nil: a 500 without details.
 	Explain func(error) *Problem
-	// Who names whose Idempotency-Keys these are.
+	// Who identifies the owner of Idempotency-Keys.
 	Who func(ctx context.Context) string
-	// Memory keeps answers; nil: keys are only passed on.
+	// Memory stores answers; nil: keys are only passed on.
 	Memory Memory
 	// Log gets panics and failures; nil: the default one.
 	Log *slog.Logger
-	// Common are statuses that every route with a scope may answer.
+	// Common are statuses that every route with a scope may return.
 	Common []int
 
 	// Name gives the name of a type in the document; nil or "": the type's own.
 	Name func(reflect.Type) string
-	// Schemas stand in for types whose JSON does not follow from their fields.
+	// Schemas replace those of types whose JSON does not follow from their fields.
 	Schemas map[reflect.Type]*jsonschema.Schema
-	// OneOf lists what may stand behind an interface.
+	// OneOf lists the possible types of an interface.
 	OneOf map[reflect.Type][]Variant
 	// Docs are sentences about types.
 	Docs map[reflect.Type]string
 	// Tags are sentences about groups of routes, in the order they are shown.
 	Tags [][2]string
-	// Beside is what others serve at the same address, by path and method, and Types what it
-	// refers to: it stands in the document, and nothing is served of it here.
+	// Beside describes what others serve at the same address, by path and method, and Types the schemas it refers to. It is
+	// only documented here, not served.
 	Beside map[string]map[string]*Described
 	Types  map[string]*jsonschema.Schema
 }
@@ -85,7 +82,7 @@ type Kernel struct {
 
 var _ http.Handler = (*Kernel)(nil)
 
-// New makes a kernel of operations. It fails where a declaration contradicts itself.
+// New makes a kernel from operations. It fails if a declaration contradicts itself.
 func New(o Options, ops ...Operation) (*Kernel, error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	k := &Kernel{o: o, ops: ops, mux: http.NewServeMux()}
@@ -116,7 +113,7 @@ func (k *Kernel) Operations() []Route {
 
 type metaKey struct{}
 
-// meta is what is known of every request.
+// meta is what is known about every request.
 type meta struct {
 	id  string
 	key string // its Idempotency-Key
@@ -132,7 +129,7 @@ func RequestID(ctx context.Context) string { return metaOf(ctx).id }
 
 func (k *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, outside := newRequestID(), r
-	defer func() { outside.Pattern = r.Pattern }() // whoever counts by routes holds the request from before the copy
+	defer func() { outside.Pattern = r.Pattern }() // code that counts by routes holds the request from before the copy
 	r = r.WithContext(context.WithValue(r.Context(), metaKey{}, meta{id: id, key: r.Header.Get("Idempotency-Key")}))
 	out := &response{ResponseWriter: w}
 	out.Header().Set("X-Request-Id", id)
@@ -149,7 +146,7 @@ func (k *Kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mux.ServeHTTP(out, r)
 }
 
-// unroutable finds requests that no route takes. For OPTIONS it only sets Allow.
+// unroutable finds requests without a route. For OPTIONS it only sets Allow.
 func (k *Kernel) unroutable(r *http.Request, w http.ResponseWriter) *Problem {
 	if escaped := r.URL.EscapedPath(); r.Method == http.MethodConnect || path.Clean("/"+escaped) != escaped {
 		return NewProblem(http.StatusNotFound, "not_found", "there is no %s", clip(r.URL.Path, 200))
@@ -196,7 +193,7 @@ func (k *Kernel) allow(ctx context.Context, scope string) error {
 	return k.o.Allow(ctx, scope)
 }
 
-// fail answers an error: a problem as it stands, another as Explain has it.
+// fail answers an error: a problem as it is, any other as Explain says.
 func (k *Kernel) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var p *Problem
 	if !errors.As(err, &p) && k.o.Explain != nil {
@@ -212,8 +209,7 @@ func (k *Kernel) fail(w http.ResponseWriter, r *http.Request, err error) {
 	k.refuse(w, r, p)
 }
 
-// refuse writes a problem. Where an answer has begun already there is no place for
-// one: the connection is cut, so that nobody takes half of it for the whole.
+// refuse writes a problem. If an answer has already started, the connection is cut, so that nobody mistakes half of it for the whole.
 func (k *Kernel) refuse(w http.ResponseWriter, r *http.Request, p *Problem) {
 	if out, ok := w.(*response); ok && out.begun {
 		panic(http.ErrAbortHandler)
@@ -242,7 +238,7 @@ func (k *Kernel) catch(w *response, r *http.Request) {
 		"internal error; the server's log has the details under %s", RequestID(r.Context())))
 }
 
-// response notes whether an answer has begun.
+// response records whether an answer has started.
 type response struct {
 	http.ResponseWriter
 	begun bool
@@ -261,7 +257,7 @@ func (w *response) Write(data []byte) (int, error) {
 // Unwrap is for http.ResponseController.
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// probe hears what the mux would say without anybody else hearing it.
+// probe captures the mux's answer without sending it.
 type probe struct {
 	header http.Header
 	status int

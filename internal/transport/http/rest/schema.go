@@ -12,9 +12,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// shapes makes schemas of Go types. What goes out is described by references to
-// components; what comes in is described twice: by a reference for the document, and
-// whole for the validator.
+// shapes makes schemas from Go types. Output is described by references to components. Input is described twice: by a
+// reference for the document, and in full for the validator.
 type shapes struct {
 	o          *Options
 	components map[string]*jsonschema.Schema
@@ -28,13 +27,13 @@ func newShapes(o *Options) *shapes {
 
 var timeType = reflect.TypeFor[time.Time]()
 
-// mode says what a schema is for.
+// mode is the purpose of a schema.
 type mode int
 
 const (
-	whole  mode = iota // what comes in, without references
-	asked              // what comes in, with them
-	answer             // what goes out
+	whole  mode = iota // input, without references
+	asked              // input, with references
+	answer             // output
 )
 
 // input is the whole schema of a body.
@@ -102,7 +101,7 @@ func (s *shapes) fail(err error) {
 	s.err = cmp.Or(s.err, err)
 }
 
-// union is what may stand behind an interface.
+// union returns the schema of an interface's possible types.
 func (s *shapes) union(t reflect.Type, m mode) *jsonschema.Schema {
 	members := s.o.OneOf[t]
 	if len(members) == 0 {
@@ -160,7 +159,7 @@ func (s *shapes) object(t reflect.Type, m mode) *jsonschema.Schema {
 	return schema
 }
 
-// fields adds a struct's fields, those of embedded structs as its own.
+// fields adds a struct's fields, including those of embedded structs.
 func (s *shapes) fields(schema *jsonschema.Schema, t reflect.Type, m mode) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -185,7 +184,7 @@ func (s *shapes) fields(schema *jsonschema.Schema, t reflect.Type, m mode) {
 	}
 }
 
-// refine adds what the tags of a field say.
+// refine applies the tags of a field.
 func refine(schema *jsonschema.Schema, tag reflect.StructTag) error {
 	if doc := tag.Get("doc"); doc != "" {
 		schema.Description = doc

@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// Stream writes an answer while it is made. Making it may take as long as it likes, but
-// whoever reads it must take each piece within PieceTimeout. head sets the headers before the
-// first piece: what fails earlier can still be answered by a problem, and what fails
-// later cuts the connection (see refuse).
+// Stream writes an answer while it is produced. Producing it may take any time, but the reader must accept each piece
+// within PieceTimeout. head sets the headers before the first piece: an earlier failure can still be answered by a
+// problem, a later one cuts the connection (see refuse).
 func Stream(w http.ResponseWriter, head func(http.Header), do func(io.Writer) error) error {
 	s := &streamed{w: w, head: head, control: http.NewResponseController(w)}
-	_ = s.control.SetReadDeadline(time.Time{})  // not every writer has deadlines,
+	_ = s.control.SetReadDeadline(time.Time{})  // not every writer has deadlines to lift
 	_ = s.control.SetWriteDeadline(time.Time{}) // and then there are none to lift
 	err := do(s)
 	if err == nil && !s.begun { // whole, and empty
 		_, err = s.Write(nil)
 	}
-	_ = s.control.SetWriteDeadline(time.Now().Add(PieceTimeout)) // for what is still on its way
+	_ = s.control.SetWriteDeadline(time.Now().Add(PieceTimeout)) // for what is still being sent
 	return err
 }
 
-// streamed sends each piece at once, and allows time for that alone.
+// streamed sends each piece at once, with its own time limit.
 type streamed struct {
 	w       http.ResponseWriter
 	head    func(http.Header)
@@ -39,7 +38,7 @@ func (s *streamed) Write(data []byte) (int, error) {
 	defer func() { _ = s.control.SetWriteDeadline(time.Time{}) }()
 	n, err := s.w.Write(data)
 	if err == nil {
-		_ = s.control.Flush() // where it cannot be hurried it comes later
+		_ = s.control.Flush() // without flushing it arrives later
 	}
 	return n, err
 }

@@ -1,4 +1,4 @@
-// Package taskgraph places tasks and what they need in layers, and draws them.
+// Package taskgraph lays out tasks and their dependencies in layers, and draws them.
 package taskgraph
 
 import (
@@ -12,26 +12,26 @@ import (
 const (
 	nodeWidth, nodeHeight = 184, 62
 	nodeGap, layerGap     = 14, 56
-	laneHeight, laneGap   = 4, 8 // of an edge that passes a layer
+	laneHeight, laneGap   = 4, 8 // of an edge that crosses a layer
 	margin                = 12
-	sweeps                = 8 // how often the order within layers is improved; more changes little
+	sweeps                = 8 // rounds of improving the order within layers; more change little
 )
 
-// shape is how a graph is laid out.
+// shape configures the layout of a graph.
 type shape struct {
-	down bool // layers below each other, else beside each other
-	most int  // tasks of a layer; what is more has a layer of its own. 0: any number
-	lone int  // tasks in a row of those that are alone
+	down bool // layers below each other instead of side by side
+	most int  // tasks per layer; more get another layer. 0: any number
+	lone int  // unconnected tasks per row
 }
 
-// toTheRight is how people read what follows from what, inRows fits many layers, and narrow fits a phone.
+// toTheRight is the natural reading direction, inRows fits many layers, and narrow fits a phone.
 var (
 	toTheRight = shape{lone: 5}
 	inRows     = shape{down: true, most: 5, lone: 5}
 	narrow     = shape{down: true, most: 1, lone: 1}
 )
 
-// node is a task at its place.
+// node is a task with its position.
 type node struct {
 	operations.TaskBrief
 	Done  int // completed tasks that it needs and that are not shown
@@ -40,16 +40,16 @@ type node struct {
 	lone  bool    // it needs nothing and nothing needs it
 }
 
-// edge leads from a task to one that needs it. In each layer between the two it has a lane of its own, so that it passes no task.
+// edge leads from a task to one that needs it. In each layer in between it has its own lane, so that it crosses no task.
 type edge struct {
 	From, To int
 	Lanes    []point
 }
 
-// point is where a lane begins; it is as long as a node is there.
+// point is the start of a lane, which is as long as a node.
 type point struct{ X, Y float64 }
 
-// Layout is a graph in layers: every edge goes to a layer further right or below, and nothing touches.
+// Layout is a graph in layers: every edge leads to a layer further right or below, and nothing touches.
 type Layout struct {
 	Down          bool
 	Nodes         []node
@@ -57,7 +57,7 @@ type Layout struct {
 	Width, Height float64
 }
 
-// cells are what stands in the layers of a graph: nodes, and behind them the lanes of long edges.
+// cells are the contents of the layers of a graph: nodes, and behind them the lanes of long edges.
 type cells struct {
 	before, after [][]int
 	layers        [][]int
@@ -67,7 +67,7 @@ type cells struct {
 // lanePlace is a lane of an edge.
 type lanePlace struct{ edge, lane int }
 
-// Fit places tasks so that they fit a screen: from left to right where there are few layers, else downwards.
+// Fit lays out tasks for a screen: from left to right if there are few layers, else downwards.
 func Fit(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) Layout {
 	l := lay(tasks, needs, done, toTheRight)
 	if l.Width*smallest > screen {
@@ -78,13 +78,14 @@ func Fit(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[st
 	return l
 }
 
-// Narrow places tasks below each other, for a phone.
+// Narrow lays out tasks below each other, for a phone.
 func Narrow(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int) Layout {
 	return lay(tasks, needs, done, narrow)
 }
 
-// lay places tasks: what a task needs is left of it or above it, and tasks that are alone stand below. The same tasks give the same graph.
-// Edges to tasks that are not there are left out, and so would be an edge that closes a circle; the store refuses those.
+// lay places tasks: what a task needs is left of it or above it, and unconnected tasks are at the bottom. The same tasks
+// give the same graph. Edges to missing tasks are left out, and so would be an edge that closes a cycle; the store
+// rejects those.
 func lay(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[string]int, how shape) Layout {
 	l := Layout{Down: how.down, Nodes: make([]node, len(tasks))}
 	at := map[string]int{}
@@ -127,7 +128,7 @@ func lay(tasks []operations.TaskBrief, needs []operations.TaskWaits, done map[st
 	return l
 }
 
-// shorten moves tasks that need nothing next to the first one that needs them.
+// shorten moves tasks that need nothing next to the first task that needs them.
 func (l *Layout) shorten(before [][]int) {
 	first := map[int]int{}
 	for _, e := range l.Edges {
@@ -142,7 +143,7 @@ func (l *Layout) shorten(before [][]int) {
 	}
 }
 
-// split divides layers with more tasks than fit beside each other.
+// split divides layers with more tasks than fit.
 func (l *Layout) split(order []int, most int) {
 	if most == 0 {
 		return
@@ -168,7 +169,7 @@ func (l *Layout) split(order []int, most int) {
 	}
 }
 
-// cells puts nodes into their layers, and a lane for every layer that an edge passes.
+// cells assigns nodes to their layers, and a lane for every layer that an edge crosses.
 func (l *Layout) cells(order []int) cells {
 	c := cells{lane: map[int]lanePlace{}, before: make([][]int, len(l.Nodes)), after: make([][]int, len(l.Nodes))}
 	add := func(layer, cell int) {
@@ -202,7 +203,7 @@ func (l *Layout) cells(order []int) cells {
 	return c
 }
 
-// topological orders nodes so that each comes after those before it; those of a circle come last, as they stand.
+// topological orders nodes so that each comes after those before it; nodes of a cycle come last, in their given order.
 func topological(before, after [][]int) []int {
 	missing := make([]int, len(before))
 	var ready, order []int
@@ -228,7 +229,7 @@ func topological(before, after [][]int) []int {
 	return order
 }
 
-// orderLayers puts each node near the middle of its neighbours, layer by layer, there and back, so that few edges cross.
+// orderLayers moves each node near the middle of its neighbours, layer by layer, back and forth, so that few edges cross.
 func orderLayers(layers [][]int, before, after [][]int) {
 	rank := map[int]float64{}
 	number := func(layer []int) {
@@ -264,7 +265,7 @@ func orderLayers(layers [][]int, before, after [][]int) {
 	}
 }
 
-// place gives every cell its coordinates: layers behind each other, each in the middle of the longest, lone tasks in rows below.
+// place assigns coordinates: layers one after the other, each centred on the longest, unconnected tasks in rows below.
 func (l *Layout) place(c cells, lone []int, perRow int) {
 	across, along := float64(nodeHeight), float64(nodeWidth)
 	if l.Down {
@@ -315,7 +316,7 @@ func (l *Layout) place(c cells, lone []int, perRow int) {
 	l.Width, l.Height = right+margin, bottom+margin
 }
 
-// at is a place so far along the layers, and so far within one.
+// at returns the point at a distance along the layers and one within a layer.
 func (l *Layout) at(along, across float64) point {
 	if l.Down {
 		return point{across, along}

@@ -1,5 +1,4 @@
-// Package webhooks takes webhooks that others send to hooks: POST /hooks/in/{id}. The signature is the sender's
-// right; no token is asked for.
+// Package webhooks receives webhooks for hooks: POST /hooks/in/{id}. The signature authorizes the sender; no token is needed.
 package webhooks
 
 import (
@@ -15,13 +14,13 @@ import (
 	"chorus/internal/transport/http/rest"
 )
 
-// Pattern is where webhooks are sent to.
+// Pattern is the address of webhooks.
 const Pattern = "POST /hooks/in/{id}"
 
-// maxBody is more than senders that are listened to send; GitHub's limit is 25 MB, of which nobody reads the end.
+// maxBody is more than useful senders send; GitHub's limit is 25 MB, which nobody reads to the end.
 const maxBody = 1 << 20
 
-// Receiver takes what was sent to a hook.
+// Receiver handles what was sent to a hook.
 type Receiver interface {
 	ReceiveWebhook(ctx context.Context, id string, h http.Header, body []byte) (operations.WebhookReceived, error)
 }
@@ -33,7 +32,7 @@ func Public(r *http.Request) bool {
 
 const prefix = "/hooks/in/"
 
-// New is the handler.
+// New returns the handler.
 func New(to Receiver, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -52,7 +51,7 @@ func New(to Receiver, log *slog.Logger) http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusAccepted)
-		_ = json.NewEncoder(w).Encode(out) // whoever has gone needs no answer
+		_ = json.NewEncoder(w).Encode(out) // a sender that has gone needs no answer
 	})
 }
 
