@@ -16,8 +16,10 @@ func Status(status string) string {
 	}[status], status)
 }
 
-// Actions are what a call would do, a line each. The prefix that rules have before a shell
-// command is left out.
+// TaskState is the state of a task or a project for people: "awaiting approval" of AWAITING_APPROVAL.
+func TaskState(state string) string { return strings.ToLower(strings.ReplaceAll(state, "_", " ")) }
+
+// Actions lists what a call would do, one action per line, without the prefix that rules have before a shell command.
 func Actions(list []string) string {
 	out := make([]string, len(list))
 	for i, action := range list {
@@ -26,7 +28,7 @@ func Actions(list []string) string {
 	return strings.Join(out, "\n")
 }
 
-// RuleTitle is what a rule is called where its expression is behind a click; "": it is a word itself.
+// RuleTitle is the title of a rule whose expression is shown on demand; "": the rule is a plain word.
 func RuleTitle(rule string) string {
 	if name := permit.RuleName(rule); name != "" || !strings.ContainsAny(rule, ":*([\\") {
 		return name
@@ -34,7 +36,7 @@ func RuleTitle(rule string) string {
 	return "a rule of this installation"
 }
 
-// Decision says how something was decided, for people; programs and addresses have the word itself.
+// Decision describes a decision for people. Programs and addresses use the word itself.
 func Decision(decision string) string {
 	return cmp.Or(map[string]string{"allow": "allowed", "deny": "refused", "ask_approved": "asked, allowed", "ask_denied": "asked, refused"}[decision], decision)
 }
@@ -55,7 +57,7 @@ func Period(since string) string {
 	return cmp.Or(map[string]string{"24h": "the last 24 hours", "7d": "the last 7 days", "30d": "the last 30 days", "month": "this month"}[since], since)
 }
 
-// Verdict is what the rules say of a part.
+// Verdict says what the rules decide about a part.
 func Verdict(verdict string) string {
 	return cmp.Or(map[string]string{"allow": "allowed", "ask": "asked", "deny": "denied"}[verdict], verdict)
 }
@@ -65,7 +67,7 @@ func ToolRule(verdict string) string {
 	return cmp.Or(map[string]string{"deny": "refused", "depends": "depends on rules", "ask": "asked", "allow": "allowed"}[verdict], verdict, "—")
 }
 
-// TrialVerdict is what a profile that is tried out would do with a call.
+// TrialVerdict says what a profile would do with a call.
 func TrialVerdict(verdict string) string {
 	switch verdict {
 	case "allow":

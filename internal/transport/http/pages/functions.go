@@ -40,7 +40,7 @@ func (p *Pages) functions() template.FuncMap {
 		"setting":    settingOf,
 		"lower":      strings.ToLower,
 		"reason":     work.Reason,
-		"breaks":     breaks,
+		"taskState":  display.TaskState,
 		"code":       func(text, lang string) template.HTML { return template.HTML(markdown.Code(text, lang)) },
 		"pretty":     display.JSON,
 		"visible":    markdown.Visible,
@@ -93,12 +93,7 @@ func (p *Pages) functions() template.FuncMap {
 	}
 }
 
-// breaks lets a long state such as AWAITING_PLAN_APPROVAL go on in a second line.
-func breaks(state string) template.HTML {
-	return template.HTML(strings.ReplaceAll(html.EscapeString(state), "_", "_<wbr>"))
-}
-
-// diff colours a unified diff. Characters that hide or reorder text are spelled out.
+// diff colours a unified diff. Characters that hide or reorder text are escaped.
 func diff(text string) template.HTML {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -106,16 +101,16 @@ func diff(text string) template.HTML {
 	return template.HTML(markdown.Code(text, "diff"))
 }
 
-// deepest is how far parts of a command are indented.
+// deepest limits the indentation of parts of a command.
 const deepest = 4
 
-// marked highlights the words that a search found.
+// marked highlights the matches of a search.
 func marked(snippet string) template.HTML {
 	text := html.EscapeString(snippet)
 	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
 }
 
-// sentence makes an error, which begins small and has no full stop, a sentence.
+// sentence turns an error, which starts in lower case without a full stop, into a sentence.
 func sentence(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	if size == 0 {

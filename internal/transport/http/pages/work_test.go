@@ -115,7 +115,7 @@ func TestWorkPages(t *testing.T) {
 		"a blocked task":     {"/work/b-blocked", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{`<a href="/work/a-ready">&lt;b&gt;Bold`, "/s/s1", `value="restart"`, `value="skip"`, `value="reopen"`, "moved to &lt;b&gt;x"}, []string{`value="stop"`, `value="approve"`}},
 		"a board to read":    {"/work", []operation.Scope{operation.Read}, http.StatusOK, []string{"b-blocked"}, []string{"New project", `draggable="true"`, `name="do"`}},
 		"with Read alone":    {"/work/b-blocked", []operation.Scope{operation.Read}, http.StatusOK, nil, []string{`name="do"`}},
-		"one nobody has yet": {"/work/a-ready", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{"READY"}, []string{`value="stop"`, `value="restart"`, ">Conversation<", "<h2>Result", "<h2>Changes"}},
+		"one nobody has yet": {"/work/a-ready", []operation.Scope{operation.Read, operation.Chat}, http.StatusOK, []string{`class="tag ready">ready`}, []string{`value="stop"`, `value="restart"`, ">Conversation<", "<h2>Result", "<h2>Changes"}},
 		"one that is not":    {"/work/nobody", []operation.Scope{operation.Read}, http.StatusNotFound, []string{"not found"}, nil},
 		"not signed in":      {"/work", nil, http.StatusSeeOther, []string{"/sign-in"}, nil},
 	} {

@@ -9,17 +9,18 @@ import (
 
 	"chorus/internal/markdown"
 	"chorus/internal/text"
+	"chorus/internal/transport/http/display"
 )
 
 const (
-	// screen is how wide a graph is on a usual screen, and smallest how far it is made smaller to fit there.
+	// screen is the width of a graph on a usual screen, and smallest how far it is scaled down to fit.
 	screen, smallest = 950, 0.85
-	// titleWidth is how much of a title fits in a line of a node, in letters of middle width.
+	// titleWidth is how much of a title fits on a line of a node, in average letters.
 	titleWidth = 20
 )
 
-// Draw draws a layout as SVG. Every task is a link with its state as a word and as a colour; the one that the graph is around is marked. name tells two graphs
-// of the same tasks on a page from each other; with "" the tasks can be linked to.
+// Draw draws a layout as SVG. Every task is a link with its state as a word and a colour; the task that the graph is
+// around is marked. name distinguishes two graphs of the same tasks on one page; with "" the tasks can be link targets.
 func (l Layout) Draw(around, name string) string {
 	if len(l.Nodes) == 0 {
 		return ""
@@ -51,7 +52,7 @@ func (l Layout) Draw(around, name string) string {
 	return out.String()
 }
 
-// out and in are where edges leave a task, and where they arrive.
+// out and in are where edges leave and enter a task.
 func (l Layout) out(n node) point {
 	if l.Down {
 		return point{n.X + nodeWidth/2, n.Y + nodeHeight}
@@ -66,7 +67,7 @@ func (l Layout) in(n node) point {
 	return point{n.X - 2, n.Y + nodeHeight/2}
 }
 
-// bend continues a path in a curve that leaves and arrives straight.
+// bend continues a path as a curve that starts and ends straight.
 func (l Layout) bend(out *strings.Builder, from, to point) {
 	first, second := from, to
 	if l.Down {
@@ -89,20 +90,20 @@ func drawNode(out *strings.Builder, n node, around string, named bool) {
 		class += " around"
 	}
 	fmt.Fprintf(out, `<a href="/work/%s"%s class="node %s"><title>%s (%s)</title><rect x="%.1f" y="%.1f" width="%d" height="%d" rx="9"/>`,
-		url.PathEscape(n.ID), id, html.EscapeString(class), html.EscapeString(text.Clip(markdown.Clean(n.Title), 200)), html.EscapeString(n.Status), n.X, n.Y, nodeWidth, nodeHeight)
+		url.PathEscape(n.ID), id, html.EscapeString(class), html.EscapeString(text.Clip(markdown.Clean(n.Title), 200)), html.EscapeString(display.TaskState(n.Status)), n.X, n.Y, nodeWidth, nodeHeight)
 	fmt.Fprintf(out, `<svg x="%.1f" y="%.1f" width="%d" height="%d">`, n.X+10, n.Y, nodeWidth-14, nodeHeight)
 	lines := titleLines(n.Title)
 	for i, line := range lines {
 		fmt.Fprintf(out, `<text class="name" y="%d">%s</text>`, 18+15*i, html.EscapeString(line))
 	}
-	where := n.Status
+	where := display.TaskState(n.Status)
 	if n.Done > 0 {
 		where += fmt.Sprintf(" · needed %d done", n.Done)
 	}
 	fmt.Fprintf(out, `<text class="where" y="%d">%s</text></svg></a>`, nodeHeight-9, html.EscapeString(where))
 }
 
-// titleLines are the one or two lines that a title has in its node; the rest of it is left out.
+// titleLines splits a title into one or two lines for its node; the rest is cut.
 func titleLines(title string) []string {
 	var lines []string
 	line, width := "", 0.0
@@ -124,7 +125,7 @@ func titleLines(title string) []string {
 	return append(lines, line)
 }
 
-// pieces are the parts of a word that fit in a line.
+// pieces splits a word into parts that fit on a line.
 func pieces(word string) (out []string) {
 	part, width := "", 0.0
 	for _, r := range word {
@@ -136,7 +137,7 @@ func pieces(word string) (out []string) {
 	return append(out, part)
 }
 
-// letters is about how wide a text is, in letters of middle width.
+// letters estimates the width of a text, in average letters.
 func letters(text string) float64 {
 	sum := 0.0
 	for _, r := range text {

@@ -28,7 +28,7 @@ func TestProjectPages(t *testing.T) {
 	p := h.signedIn()
 	p.desktop()
 	p.visit("/work/" + first.ID)
-	p.until(`document.querySelector("h1 + p .tag")?.textContent === "COMPLETED"`) // by itself
+	p.until(`document.querySelector("h1 + p .tag")?.textContent === "completed"`) // by itself
 	p.until(`document.querySelector(".tasklog .said.agent")?.innerText.includes("It is done")`)
 	p.look("task-done")
 	_, err = operations.PauseProject.Call(ctx, ops, h.owner, operations.ProjectRef{ID: "my-site"})

@@ -47,7 +47,7 @@ func TestWork(t *testing.T) {
 	if _, err := operations.ResumeProject.Call(t.Context(), h.app.Service.Operations(), h.owner, operations.ProjectRef{ID: "my-site"}); err != nil {
 		t.Fatal(err)
 	}
-	p.until(`document.querySelector("[data-column=asking] .card .tag")?.textContent === "AWAITING_APPROVAL"`) // by itself: the board is renewed
+	p.until(`document.querySelector("[data-column=asking] .card .tag")?.textContent === "awaiting approval"`) // by itself: the board is renewed
 	for _, path := range []string{"/work", task} {
 		p.visit(path)
 		for _, theme := range []string{"light", "dark"} {
@@ -67,7 +67,7 @@ func TestWork(t *testing.T) {
 	}
 	p.until(`document.querySelector("a[href^='/s/'].button")`)
 	p.click("button[value=approve]")
-	p.until(`document.querySelector(".sheet .tag")?.textContent === "COMPLETED" && !document.querySelector("button[value=approve]")`)
+	p.until(`document.querySelector(".sheet .tag")?.textContent === "completed" && !document.querySelector("button[value=approve]")`)
 	pause()
 	p.write("textarea[name=feedback]", "It must be <em>bolder</em>")
 	p.click("button[value=reopen]")
