@@ -152,11 +152,11 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	case state != approval.Approved || q.NeedsTwo():
 		return "two people must say yes each time"
 	case q.AskedBy.String() != by.String() || q.AskedBy.For != nil:
-		return "somebody else asked for it, and what you allow for good holds for you alone"
+		return "somebody else asked for it, and what you allow for good applies only to you"
 	}
 	for _, action := range q.Actions {
 		if g.Logs.Redactor().Text(action) != action {
-			return "a secret stands in it, and a rule would write that down"
+			return "it contains a secret, and a rule would store that"
 		}
 	}
 	return ""
@@ -166,16 +166,16 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 func whyNoRule(j permit.Judgement) string {
 	switch j.Verdict {
 	case permit.Allow:
-		return "it is allowed by now"
+		return "it is already allowed"
 	case permit.Deny:
-		return "it is denied by now"
+		return "it is now denied"
 	}
 	for _, d := range j.Decisions {
 		if d.Verdict == permit.Ask && d.Opaque && d.Why != "" {
 			return "no rule can tell what it would do: " + d.Why
 		}
 	}
-	return strings.TrimSuffix("no rule can allow this unasked: "+j.Decision.Why, ": ")
+	return strings.TrimSuffix("no rule can allow this without asking: "+j.Decision.Why, ": ")
 }
 
 // maxAsked is how many earlier approvals are searched for samples.
@@ -215,10 +215,10 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	}
 	at := slices.IndexFunc(offer.Steps, func(s approval.Step) bool { return slices.Equal(s.Rules, rules) })
 	if at < 0 {
-		return errors.New(strings.TrimSuffix("this cannot be kept; look at what can: "+offer.Never, ": "))
+		return errors.New(strings.TrimSuffix("this cannot be kept; see what can: "+offer.Never, ": "))
 	}
 	if _, err := g.ListAllowed(); err != nil {
-		return fmt.Errorf("nothing was answered or kept, since the file has a mistake: %w; fix it, or remove it to begin anew", err)
+		return fmt.Errorf("nothing was answered or kept, because the file has an error: %w; fix it, or remove it to start over", err)
 	}
 	if err := g.Engine(nil).Answer(ctx, id, by, true, ""); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	entry := always.Entry{By: w.By, Agent: w.Agent, Dir: w.Dir, Channel: w.Channel, At: time.Now().UTC().Truncate(time.Second),
 		Approval: q.ID, Means: offer.Steps[at].Means, Rules: rules}
 	if err := g.AddAllowed(ctx, entry, by); err != nil {
-		return fmt.Errorf("the answer was yes, but it is not kept: %w", err)
+		return fmt.Errorf("it was approved, but the rule could not be kept: %w", err)
 	}
 	return nil
 }

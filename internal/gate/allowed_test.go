@@ -135,7 +135,7 @@ func TestKeptFileThatBreaks(t *testing.T) {
 	holds(1, 1)
 	save("- {by: a, agent: b, dir: /c, rules: ['(?!x)']}")
 	holds(1, 2)
-	if err := a.Gate.AddAllowed(t.Context(), makes("x"), a.Me()); err == nil || !strings.Contains(err.Error(), "mistake") {
+	if err := a.Gate.AddAllowed(t.Context(), makes("x"), a.Me()); err == nil || !strings.Contains(err.Error(), "has an error") {
 		t.Errorf("kept over a mistake: %v", err)
 	}
 	if err := os.Remove(a.Gate.AllowedFile()); err != nil {

@@ -66,11 +66,11 @@ func (g *Gate) AllowedFile() string { return filepath.Join(g.Home.Dir(), allowed
 func (g *Gate) AllowedRules() *always.Rules {
 	rules, mistake, fresh := g.allowed.now(g.AllowedFile())
 	if fresh {
-		holds := fmt.Sprintf("the %d from before hold", len(rules.List()))
+		holds := fmt.Sprintf("the %d from before stay in force", len(rules.List()))
 		if len(rules.List()) == 0 {
-			holds = "none holds, and you will be asked"
+			holds = "none is in force, and you will be asked"
 		}
-		g.warnPeople("the rules that were kept cannot be read, so " + holds + ": " + mistake.Error())
+		g.warnPeople("the kept rules cannot be read, so " + holds + ": " + mistake.Error())
 	}
 	return rules
 }
@@ -113,7 +113,7 @@ func (g *Gate) changeAllowed(ctx context.Context, change func([]always.Entry) ([
 		return changed.Encode()
 	})
 	if mistake, ok := errors.AsType[*documents.CheckError](err); ok {
-		return fmt.Errorf("nothing was changed, since the file has a mistake: %s: %w; fix it, or remove it to begin anew", mistake.Path, mistake.Err)
+		return fmt.Errorf("nothing was changed, because the file has an error: %s: %w; fix it, or remove it to start over", mistake.Path, mistake.Err)
 	}
 	return err
 }
@@ -143,7 +143,7 @@ func (g *Gate) Rules(bot *config.Bot, name string) (*permit.Profile, error) {
 	if !ok {
 		return nil, err
 	}
-	g.Notices.WarnOnce("the permission rules cannot be used as they are now, so the version before holds: " + err.Error())
+	g.Notices.WarnOnce("the permission rules cannot be used, so the previous version stays in force: " + err.Error())
 	return before, nil
 }
 

@@ -53,7 +53,7 @@ func (g *Gate) above(row journal.Thread) (chat.ThreadID, []*Limits) {
 	for row.Parent.Thread != "" && len(out) <= engine.MaxDepth {
 		parent, err := g.DB.Thread(ctx, row.Parent.Thread)
 		if err != nil {
-			return row.ID, append(out, nothing(fmt.Errorf("whom agent %s works for is not known: %w", row.Agent, err)))
+			return row.ID, append(out, nothing(fmt.Errorf("it is not known whom agent %s works for: %w", row.Agent, err)))
 		}
 		bot, err := g.Settings.BotFor(parent)
 		if err != nil {

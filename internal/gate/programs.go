@@ -86,7 +86,7 @@ func (p *programJudge) answer(ctx context.Context, call string, program sandbox.
 		case d.Verdict == permit.Deny:
 			return p.written(ctx, call, program, approval.Audit{Decision: "deny", Rule: d.Rule}, errors.New(why(d)))
 		case p.ask == nil:
-			no := fmt.Errorf("it must be asked for (profile %s); run it as a command of its own, so that it can be", d.Profile)
+			no := fmt.Errorf("it needs approval (profile %s); run it as a separate command, so that people can be asked", d.Profile)
 			return p.written(ctx, call, program, approval.Audit{Decision: "deny", Rule: d.Rule, Detail: "nobody can be asked"}, no)
 		}
 		if no := p.ask(ctx, call, program, d); no != nil {
@@ -110,7 +110,7 @@ func (p *programJudge) written(ctx context.Context, call string, program sandbox
 	case n > maxLines:
 		return answer
 	case n == maxLines:
-		line.Detail = "what else this call wants to start is not listed"
+		line.Detail = "further programs that this call wants to start are not listed"
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordTime)
 	defer cancel()

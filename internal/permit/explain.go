@@ -140,7 +140,7 @@ func plainReason(d Decision) string {
 	case d.Why != "":
 		return d.Why
 	case d.List == ListImplicit:
-		return "no rule speaks of it"
+		return "no rule covers it"
 	case d.Verdict == Ask:
 		return "" // the verdict says enough
 	}

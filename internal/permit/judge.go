@@ -63,7 +63,7 @@ func (p *Profile) Judge(requests []Request, opt JudgeOptions) Judgement {
 		j.Decisions = append(j.Decisions, p.judgeOther(r, opt))
 	}
 	if len(j.Decisions) == 0 {
-		j.Decisions = []Decision{{Verdict: Deny, List: ListImplicit, Why: "the call names nothing that it accesses"}}
+		j.Decisions = []Decision{{Verdict: Deny, List: ListImplicit, Why: "the call declares nothing that it accesses"}}
 	}
 	j.Decision = j.Decisions[0]
 	for _, d := range j.Decisions[1:] {
@@ -272,7 +272,7 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 		}
 	}
 	if d.List == ListImplicit && part.Derived() != "" {
-		d.Verdict, d.Why = Ask, part.Derived()+", and no rule speaks of it"
+		d.Verdict, d.Why = Ask, part.Derived()+", and no rule covers it"
 	}
 	// Unparsable text needs approval even if everything is allowed: honest commands
 	// lose nothing, and nobody knows what the text would do.

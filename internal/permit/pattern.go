@@ -102,7 +102,7 @@ func CompilePatterns(patterns []string) (Patterns, error) {
 	for i, text := range patterns {
 		r, only, err := compileRule(ListAllow, i, text)
 		if err == nil && only.restricted() {
-			err = &PatternError{List: ListAllow, Index: i, Pattern: text, Problem: "a pattern alone is expected, without roles, agents or channels"}
+			err = &PatternError{List: ListAllow, Index: i, Pattern: text, Problem: "expected only a pattern, without roles, agents or channels"}
 		}
 		if err != nil {
 			return nil, err

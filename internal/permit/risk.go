@@ -98,7 +98,7 @@ func (r *riskReport) part(d Decision) {
 	}
 	tool, detail, ok := action.Split(d.Action)
 	if !ok {
-		r.add(r.own, "calls a tool that says no more")
+		r.add(r.own, "calls a tool that declares nothing")
 		return
 	}
 	switch d.Kind {
@@ -146,7 +146,7 @@ func (r *riskReport) call(d Decision, tool, detail string) {
 	case tool == "self_edit":
 		r.add(higher(r.own, MediumRisk), "changes the agent itself: its "+strings.ReplaceAll(verb, "_", " "))
 	case strings.HasPrefix(tool, "mcp__"):
-		r.add(higher(r.own, MediumRisk), "calls a tool of an MCP server, and what that does is not known here")
+		r.add(higher(r.own, MediumRisk), "calls a tool of an MCP server, whose effect is not known")
 	case tool == "spawn_agent" || tool == "send_to_agent":
 		r.add(MediumRisk, "gives work to another agent, which costs money")
 	default:
@@ -177,7 +177,7 @@ func (r *riskReport) harmless(d Decision, does string) {
 
 // unknown adds a part that nobody can read before it runs.
 func (r *riskReport) unknown(d Decision) {
-	const begin = "cannot be told before what it does: "
+	const begin = "cannot be judged in advance: "
 	if slices.ContainsFunc(r.does, func(s string) bool { return strings.HasPrefix(s, begin) }) {
 		return // one reason is enough
 	}

@@ -29,7 +29,7 @@ func TestRisk(t *testing.T) {
 		{"awk 'BEGIN { system(\"./x.sh\") }'", HighRisk, "awk code that starts programs"},
 		{"awk '{ print > \"b.txt\" }' a.txt", HighRisk, "awk code that starts programs or writes"},
 		{"sed -n '1e ./x.sh' a.txt", HighRisk, "sed script"},
-		{"less '+!x' a.txt", HighRisk, "cannot be told"},
+		{"less '+!x' a.txt", HighRisk, "cannot be judged"},
 		{"bat --pager ./x a.txt", HighRisk, "starts a program"},
 		{"git -c core.pager=./x.sh log", HighRisk, "may start programs"},
 		{"git --no-pager log", LowRisk, "only reads"},
@@ -68,7 +68,7 @@ func TestRisk(t *testing.T) {
 		{"systemctl stop nginx", HighRisk, "this machine"},
 		{"ssh host uptime", HighRisk, "another machine"},
 		{"frobnicate -x", MediumRisk, "starts the program frobnicate"},
-		{"eval \"$X", HighRisk, "cannot be told"},
+		{"eval \"$X", HighRisk, "cannot be judged"},
 	} {
 		j := p.Judge([]Request{{Tool: "bash", Command: c.command}}, JudgeOptions{Workspace: "/work"})
 		grade, why := j.Risk(HighRisk)

@@ -205,7 +205,7 @@ func (s *self) changed(ctx context.Context, detail, key, old, now, said string) 
 	err := s.app.DB.Audit(ctx, approval.Audit{Agent: s.name, Thread: s.thread, Principal: who, Action: hide.Text("tool:self_edit:" + detail), Decision: gate.Changed,
 		Detail: hide.Text(fmt.Sprintf("from %q to %q", gate.Shortened(old), gate.Shortened(now)))})
 	if err != nil {
-		return "", fmt.Errorf("it was done, but the audit log does not know: %w", err)
+		return "", fmt.Errorf("it was done, but the audit log could not record it: %w", err)
 	}
 	if key != "" {
 		if bot, err := s.bot(); err == nil && bot.Origin(key).Layer > config.AgentFile {

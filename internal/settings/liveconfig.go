@@ -60,10 +60,10 @@ func (c *LiveConfig) Watch(ctx context.Context, changed func(), say func(notice.
 			c.Files = files
 			c.mu.Unlock()
 			changed()
-			say(notice.Notice{Text: "the configuration was read again; it counts from the next run on"})
+			say(notice.Notice{Text: "the configuration was read again; it takes effect from the next run on"})
 		},
 		Broken: func(problems config.Problems) {
-			say(notice.Notice{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the version before it holds: %v", problems.Err())})
+			say(notice.Notice{Bad: true, Text: fmt.Sprintf("the configuration was changed but cannot be used, so the previous version stays in force: %v", problems.Err())})
 		},
 	})
 }

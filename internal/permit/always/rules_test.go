@@ -135,7 +135,7 @@ func TestKeptFile(t *testing.T) {
 		"- {agent: b, dir: /c, rules: [x]}":                   "by is missing",
 		"- {by: a, agent: b, dir: /c, rule: [x]}":             "[1:",
 		"- [": "[1:",
-		`- {by: a, agent: b, dir: /c, rules: ['{"rule":"x","roles":["r"]}']}`:                "a pattern alone",
+		`- {by: a, agent: b, dir: /c, rules: ['{"rule":"x","roles":["r"]}']}`:                "expected only a pattern",
 		"- {by: a, agent: b, dir: /c, rules: [x]}\n- {by: a, agent: b, dir: /c, rules: [x]}": "another entry has this id",
 	} {
 		if _, err := Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

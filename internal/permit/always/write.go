@@ -23,7 +23,7 @@ func WriteProposals(w io.Writer, p *permit.Profile, command string, others []str
 	line := func(s string) string { return text.Clip(text.OneLine(s), 160) }
 	if len(got) == 0 {
 		b.WriteString(map[permit.Verdict]string{
-			permit.Allow: "allowed already", permit.Ask: "no rule can allow this unasked", permit.Deny: "denied; an allow rule changes nothing",
+			permit.Allow: "allowed already", permit.Ask: "no rule can allow this without asking", permit.Deny: "denied; an allow rule changes nothing",
 		}[j.Verdict])
 		if why := j.Decision.Why; why != "" {
 			b.WriteString(": " + line(why))

@@ -12,7 +12,7 @@ func TestWriteProposals(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ rules, command, want string }{
 		{"standard", "go test ./a", "1. exactly this\n   tool:bash:go test \\./a\n2. go test with any arguments\n   tool:bash:go test(?: .*)?\n   also: go test ./b\n"},
-		{"standard", `eval "$X"`, "no rule can allow this unasked: eval runs a text that is put together when it runs; write the command itself\n"},
+		{"standard", `eval "$X"`, "no rule can allow this without asking: eval runs a text that is put together when it runs; write the command itself\n"},
 		{"open", "ls", "allowed already\n"},
 		{"open", "rm -rf /", "denied; an allow rule changes nothing: removing /\n"},
 	} {

@@ -77,7 +77,7 @@ func (w *writer) commandName(word *syntax.Word) string {
 		}
 	}
 	if rest == "" || isReserved(name) || strings.HasPrefix(name, "%") {
-		w.fail(fmt.Sprintf("%q is no program", name))
+		w.fail(fmt.Sprintf("%q is not a program", name))
 		return ""
 	}
 	if slices.Contains(w.names, name) {

@@ -62,7 +62,7 @@ func Read(command string) (string, []*syntax.Stmt, error) {
 	// yield the same. This is a last check on our own grammar.
 	again, file, err := write(once, dialect{bash: true}, 0)
 	if err != nil || again != once {
-		return "", nil, &Opaque{Reason: "its text cannot be written down in one way"}
+		return "", nil, &Opaque{Reason: "its text is ambiguous"}
 	}
 	return once, file.Stmts, nil
 }
@@ -80,7 +80,7 @@ func write(command string, d dialect, nested int) (string, *syntax.File, error) 
 	}
 	file, err := parse(command, d)
 	if err != nil {
-		return "", nil, &Opaque{Reason: "it is no valid shell command: " + syntaxMessage(err)}
+		return "", nil, &Opaque{Reason: "it is not a valid shell command: " + syntaxMessage(err)}
 	}
 	if strings.Contains(command, "\\\n") {
 		if err := continued(file, command); err != nil {

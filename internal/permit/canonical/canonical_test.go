@@ -65,7 +65,7 @@ func TestOpaque(t *testing.T) {
 		"ls # \\\nrm x":                       "ends in",
 		"ls; \x0c rm x":                       "control character",
 		"ls \xff":                             "UTF-8",
-		"if":                                  "no valid shell command",
+		"if":                                  "not a valid shell command",
 		"$x":                                  "computed",
 		`"$(echo rm)" x`:                      "computed",
 		"eval ls":                             "eval",

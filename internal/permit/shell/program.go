@@ -69,7 +69,7 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 	for i := range rd.outer {
 		w.optionEffects(p, prog, words, 1, &rd.outer[i])
 		if u := &rd.outer[i]; u.oddAt < u.operands[0].at {
-			p.opaque(cmp.Or(u.odd, u.unsure) + " before the subcommand is no option of " + prog + " that is known here")
+			p.opaque(cmp.Or(u.odd, u.unsure) + " before the subcommand is not an option of " + prog + " that is known here")
 		}
 	}
 	inner := rd.row()
@@ -110,7 +110,7 @@ func (w *walker) byTable(p *Part, prog string, r *row, words []word, redirs []*s
 		scriptOrVerb(p, words, rd)
 	case "npm", "pnpm", "yarn":
 		if len(rd.path) > 0 && strings.HasPrefix(rd.path[0], "ru") && len(rd.operands) > 1 && rd.operands[0].value == "env" {
-			p.opaque(rd.name + " env starts what stands behind it")
+			p.opaque(rd.name + " env starts what follows it")
 		}
 	case "curl":
 		if slices.ContainsFunc(words, func(x word) bool { return strings.Contains(x.value, "%output{") }) {
@@ -225,10 +225,10 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 		}
 	}
 	if u.odd != "" && len(u.row().reads) > 0 && (len(u.operands) == 0 || u.oddAt < u.operands[0].at) {
-		p.opaque(u.odd + " before the subcommand is no option of " + name + " that is known here")
+		p.opaque(u.odd + " before the subcommand is not an option of " + name + " that is known here")
 	}
 	if u.odd != "" && !u.row().loose {
-		p.opaque(u.odd + " is no option of " + name + " that is known here; it may start a program or write a file")
+		p.opaque(u.odd + " is not an option of " + name + " that is known here; it may start a program or write a file")
 	}
 }
 

@@ -31,7 +31,7 @@ func startedByPath(words []word) bool {
 const (
 	unreadFile  = "it runs the file %s, whose contents are not checked"
 	unreadImage = "it is not known what the image %s runs"
-	ownCode     = "%s runs the code of the workspace, and a rule for the program before it does not speak of that"
+	ownCode     = "%s runs the code of the workspace, and a rule for the program before it does not cover that"
 )
 
 // runsFile records that a word names what runs.

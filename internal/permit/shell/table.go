@@ -261,7 +261,7 @@ func (t *programTable) header(line string) (*row, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		name = strings.TrimSpace(name)
 		if _, twice := t.rows[name]; twice || name == "" {
-			return nil, fmt.Errorf("%q stands here twice", name)
+			return nil, fmt.Errorf("%q appears here twice", name)
 		}
 		t.rows[name] = r
 	}

@@ -62,7 +62,7 @@ func readVariables(text string) (*variableTable, error) {
 
 func (t *variableTable) add(fields []string) error {
 	if len(fields) < 3 {
-		return fmt.Errorf("a name, the values and the reason are expected: %q", fields)
+		return fmt.Errorf("expected a name, the values and the reason: %q", fields)
 	}
 	name, v := fields[0], &variable{values: fields[1], why: strings.Join(fields[2:], " ")}
 	if kind, list, ok := strings.Cut(v.values, "="); ok {
@@ -82,7 +82,7 @@ func (t *variableTable) add(fields []string) error {
 		return nil
 	}
 	if t.names[name] != nil {
-		return fmt.Errorf("%q stands here twice", name)
+		return fmt.Errorf("%q appears here twice", name)
 	}
 	t.names[name] = v
 	if v.values == "own" {
@@ -166,7 +166,7 @@ func changesPrograms(name, value string, known bool) string {
 // any other command it matters as if it were a different program.
 func loadsOwn(name, value string) string {
 	if v := variables().find(name); v != nil && v.values == "own" && value != "" {
-		return name + " " + v.why + ", and a rule for this command does not speak of that code"
+		return name + " " + v.why + ", and a rule for this command does not cover that code"
 	}
 	return ""
 }
