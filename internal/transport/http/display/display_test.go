@@ -28,6 +28,8 @@ func TestWords(t *testing.T) {
 		{JSON(`{"a":1}`), "{\n  \"a\": 1\n}"}, {JSON("no json"), "no json"},
 		{Folder("/home/x/threads/y/scratch"), "a folder of its own"}, {Folder("/src"), "/src"},
 		{Status("idle"), "ready"}, {Status("running"), "working"}, {Status("waiting"), "waiting for approval"}, {Status("odd"), "odd"},
+		{TaskState("AWAITING_APPROVAL"), "awaiting approval"}, {TaskState(""), ""},
+		{FirstSentence("Change several\nfiles at once. Takes a diff."), "Change several files at once."}, {FirstSentence("One line\n\nanother"), "One line"}, {FirstSentence(" a.b "), "a.b"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%q instead of %q", c.got, c.want)

@@ -16,6 +16,16 @@ func Status(status string) string {
 	}[status], status)
 }
 
+// FirstSentence is how a text begins: up to the full stop that ends a sentence, or its first paragraph.
+func FirstSentence(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n\n")
+	s = strings.Join(strings.Fields(s), " ")
+	if first, _, more := strings.Cut(s, ". "); more {
+		return first + "."
+	}
+	return s
+}
+
 // TaskState is the state of a task or a project for people: "awaiting approval" of AWAITING_APPROVAL.
 func TaskState(state string) string { return strings.ToLower(strings.ReplaceAll(state, "_", " ")) }
 
