@@ -26,7 +26,7 @@ type AgentQuery struct{ Page }
 
 // ProfileQuery says for whose sessions permission profiles are listed.
 type ProfileQuery struct {
-	Agent string `json:"agent,omitempty" maxLen:"64" noun:"agent" context:"agent" doc:"for sessions of this agent; left out: of the default one"`
+	Agent string `json:"agent,omitempty" maxLen:"64" noun:"agent" context:"agent" doc:"for sessions of this agent; left out: the default one"`
 }
 
 // Profile is a permission profile that the caller may choose.
@@ -109,7 +109,7 @@ type NewAgent struct {
 	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`
 	Permissions  string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile; left out: the default"`
 	SystemPrompt string `json:"systemPrompt,omitempty" maxLen:"200000" tool:"system_prompt" cli:"prompt" slash:"prompt" doc:"who the agent is and what it does"`
-	Tools        string `json:"tools,omitempty" maxLen:"20000" slash:"-" doc:"names of its tools with commas between, task.* for a group; left out: all"`
+	Tools        string `json:"tools,omitempty" maxLen:"20000" slash:"-" doc:"names of its tools, separated by commas; task.* for a group; left out: all"`
 	Type         string `json:"agentType,omitempty" enum:"chorus,claude,codex,acp" tool:"agent_type" cli:"worker" slash:"-" doc:"who does its work: a model with the tools of Chorus, or another program; left out: chorus"`
 	Repo         string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository that its tasks work in unless they name another"`
 	Key          string `json:"-" key:"true"`
@@ -119,7 +119,7 @@ type NewAgent struct {
 type AgentSetting struct {
 	Name  string `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
 	Key   string `json:"key" minLen:"1" maxLen:"200" doc:"which setting"`
-	Value string `json:"value" maxLen:"200000" doc:"empty: as it was built"`
+	Value string `json:"value" maxLen:"200000" doc:"empty: the built-in value"`
 }
 
 // DestroyAgentRequest names an agent to remove.
@@ -140,7 +140,7 @@ var (
 		HTTP: []operation.HTTP{{Route: "GET /api/agents", ID: "listAgents"}},
 		CLI:  []operation.CLI{{Words: "agent list"}}, Slash: []operation.Slash{{Words: "worker agents"}}, Tool: "list_agents", Former: "agent_list",
 		Columns: "NAME=name | MODEL=model:(default) | PERMISSIONS=permissions:standard | STATE=state | TASK=currentTask | CREATED=createdAt:minute",
-		Empty:   "there are no agents; make one with: chorus agent create NAME"}, Agents.ListAgents)
+		Empty:   "there are no agents; create one: chorus agent create NAME"}, Agents.ListAgents)
 
 	CreateAgent = operation.New(operation.Info{Name: "agent.create", Help: "Create an agent", Scope: operation.Admin, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.Conflict, operation.NotFound},
@@ -152,7 +152,7 @@ var (
 		Slash: []operation.Slash{{Words: "worker create"}},
 		Tool:  "create_agent", Former: "agent_create", Done: "{name} is ready"}, Agents.CreateAgent)
 
-	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with all that shapes its answers", Scope: operation.Read,
+	GetAgent = operation.New(operation.Info{Name: "agent.get", Help: "Show an agent with everything that shapes its answers", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}", ID: "getAgent"}},
 		CLI:  []operation.CLI{{Words: "agent show", Args: "NAME", Help: "Show an agent"}},
 		Tool: "agent_get"}, Agents.GetAgent)
@@ -162,13 +162,13 @@ var (
 		HTTP:   []operation.HTTP{{Route: "PATCH /api/agents/{name}", ID: "configureAgent", Body: "Change"}},
 		CLI: []operation.CLI{{Words: "agent config", Args: "NAME KEY VALUE",
 			Example: "  chorus agent config frontend model anthropic/claude-sonnet-4-5\n  chorus agent config frontend permissions guarded"}},
-		Tool: "agent_config", Done: "{name}: {key} is set; it counts from the next run on"}, Agents.ConfigureAgent)
+		Tool: "agent_config", Done: "{name}: {key} is set; it applies from the next run"}, Agents.ConfigureAgent)
 
 	DestroyAgent = operation.New(operation.Info{Name: "agent.destroy", Help: "Remove an agent", Scope: operation.Admin, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/agents/{name}", ID: "destroyAgent"}},
 		CLI:    []operation.CLI{{Words: "agent destroy", Args: "NAME"}},
-		Done:   "{name} is gone"}, Agents.DestroyAgent)
+		Done:   "{name} is removed"}, Agents.DestroyAgent)
 
 	AgentFile = operation.New(operation.Info{Name: "agent.file", Help: "Read a file or list a folder of an agent's workspace", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/agents/{name}/files", ID: "agentFile"}}, Tool: "agent_file"}, Agents.AgentFile)

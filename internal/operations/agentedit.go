@@ -17,20 +17,20 @@ type AgentEditing interface {
 // AgentEdit is what is different about an agent; what is left out stays.
 type AgentEdit struct {
 	Name         string  `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
-	Seen         string  `json:"seen,omitempty" maxLen:"64" doc:"the version that you looked at: refused when there is another by now; left out: whatever is there is replaced"`
+	Seen         string  `json:"seen,omitempty" maxLen:"64" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
 	Model        *string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; empty: the default"`
 	Permissions  *string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile"`
 	SystemPrompt *string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" doc:"who the agent is and what it does"`
-	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools with commas between, task.* for a group; empty: all"`
+	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools, separated by commas; task.* for a group; empty: all"`
 }
 
 // AgentDraft is an agent that is thought of; what is left out is as it is now, or as a new agent has it.
 type AgentDraft struct {
-	Name         string  `json:"name" minLen:"2" maxLen:"32" doc:"the agent's name; it need not be there yet"`
+	Name         string  `json:"name" minLen:"2" maxLen:"32" doc:"the agent's name; it need not exist yet"`
 	Model        *string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; empty: the default"`
 	Permissions  *string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"permission profile"`
 	SystemPrompt *string `json:"systemPrompt,omitempty" maxLen:"200000" cli:"prompt" doc:"who the agent is and what it does"`
-	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools with commas between; empty: all"`
+	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools, separated by commas; empty: all"`
 }
 
 // AgentConflict is what stands in the way of an edit: somebody else's.
@@ -80,16 +80,16 @@ type PreviewWeights struct {
 
 // The operations on what an agent is made of.
 var (
-	EditAgent = operation.New(operation.Info{Name: "agent.edit", Help: "Change what an agent is made of, unless somebody else has meanwhile", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "With the version that you looked at (agent show) the change is refused when there is another by now, and the answer has the difference.",
+	EditAgent = operation.New(operation.Info{Name: "agent.edit", Help: "Change an agent, unless somebody else has changed it meanwhile", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "With the version that you read (agent show), the change is refused if there is a newer one, and the answer has the difference.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/agents/{name}", ID: "editAgent", Body: "AgentEdit", NeedsBody: true}},
 		CLI: []operation.CLI{{Words: "agent edit", Args: "NAME",
 			Example: "  chorus agent edit frontend --prompt \"You look after the web pages.\" --tools read,edit,bash"}},
-		Done: "{name} is changed; it counts from the next run on"}, AgentEditing.EditAgent)
+		Done: "{name} is changed; it applies from the next run"}, AgentEditing.EditAgent)
 
-	PreviewAgent = operation.New(operation.Info{Name: "agent.preview", Help: "Show what a model would be shown of an agent: its system prompt, tools and notes, with their size", Scope: operation.Admin,
-		Doc:    "It is put together as for a run, in a folder of its own; MCP servers are named and not started. With wishes it is the agent as it would be then.",
+	PreviewAgent = operation.New(operation.Info{Name: "agent.preview", Help: "Preview what a model sees of an agent: its system prompt, tools and notes, with their size", Scope: operation.Admin,
+		Doc:    "It is assembled as for a run, in its own folder; MCP servers are listed but not started. With changes in the request, it shows the agent with those changes.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/agents/{name}/preview", ID: "previewAgent", Body: "AgentDraft"}},
 		CLI:    []operation.CLI{{Words: "agent preview", Args: "NAME", Example: "  chorus agent preview frontend\n  chorus agent preview frontend --permissions locked --json"}},

@@ -95,43 +95,43 @@ type Vote struct {
 // Answer answers an approval.
 type Answer struct {
 	ID       string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id"`
-	Approved bool   `json:"approved" doc:"whether it may be done"`
+	Approved bool   `json:"approved" doc:"true: allow it"`
 	Note     string `json:"note,omitempty" maxLen:"4000" doc:"a reason, for the agent and the record"`
 	// Always are rules to keep with a yes.
-	Always []string `json:"always,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"rules to keep with a yes: those of one step that was proposed"`
+	Always []string `json:"always,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"rules to keep with the approval: those of one proposed step"`
 }
 
 // CallAnswer answers the approval of a call.
 type CallAnswer struct {
 	ID       string `json:"id" maxLen:"1024" noun:"session" doc:"the session's id"`
 	CallID   string `json:"callId" maxLen:"512" doc:"the call's id, or the approval's"`
-	Approved bool   `json:"approved" doc:"whether it may be done"`
+	Approved bool   `json:"approved" doc:"true: allow it"`
 	Note     string `json:"note,omitempty" maxLen:"4000" doc:"for the model and the record"`
 }
 
 // The operations on approvals.
 var (
-	ListApprovals = operation.New(operation.Info{Name: "approval.list", Help: "List pending approvals, and tasks that wait for a yes", Scope: operation.Read,
-		Doc:    "Calls of agents come first, the newest of them before the others, then tasks, those that have waited longest before the others. A task's approval has the task's id. Those of a session are its calls alone.",
+	ListApprovals = operation.New(operation.Info{Name: "approval.list", Help: "List pending approvals, including those of tasks", Scope: operation.Read,
+		Doc:    "Calls of agents come first, newest first, then tasks, those that have waited longest first. A task's approval has the task's id. The list of a session has its calls only.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals", ID: "listApprovals"},
 			{Route: "GET /api/sessions/{session}/approvals", ID: "sessionApprovals", Help: "List pending approvals of a session"}},
-		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, and tasks that wait for a yes"}},
+		CLI:     []operation.CLI{{Words: "approvals list", Help: "List pending approvals, including those of tasks"}},
 		Slash:   []operation.Slash{{Words: "approvals", Options: "limit", Show: "- {label:200} ({askedAt:minute}, `{id}`), by {who:100}"}},
 		Tool:    "approval_list",
 		Columns: "ID=id | KIND=kind | STATE=state | ASKED=askedAt:minute | BY=askedByName | RISK=risk | WHAT=label:70",
 		Empty:   "there are no pending approvals"}, Approvals.ListApprovals)
 
-	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with everything there is to know", Scope: operation.Read,
+	GetApproval = operation.New(operation.Info{Name: "approval.get", Help: "Show an approval with all details", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals/{id}", ID: "getApproval"}},
 		CLI:  []operation.CLI{{Words: "approvals show", Args: "[ID]"}}, MCP: "approval_get"}, Approvals.GetApproval)
 
 	AnswerApproval = operation.New(operation.Info{Name: "approval.answer", Help: "Answer an approval", Scope: operation.Approve, Effect: operation.Changes,
-		Doc:    "One that is answered already is a conflict, and about says how it was answered. Of a task the result or the plan is answered, with the rights that one has on the task: a no needs a note, which its worker is told. The note of a yes to a question has the values of its fields: a line for each, as NAME: VALUE, a JSON object, or the value of the only one. What does not fit is invalid, and the question stays open.",
+		Doc:    "An approval that is already answered is a conflict; about says how it was answered. For a task, this answers its result or plan, with the rights of the caller on the task; a denial needs a note, which the worker gets. To answer a question, approve it with the values of its fields in the note: one NAME: VALUE per line, a JSON object, or the value of the only field. If a value does not fit, the answer is invalid and the question stays open.",
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
-		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call, or what a task gave"},
-			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call, or give a task back to its worker with a note"}},
+		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call, or the result or plan of a task"},
+			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call, or return a task to its worker with a note"}},
 		MCP:  "approval_answer", // an agent must not answer for the people who are asked about it
 		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
 

@@ -22,42 +22,42 @@ type CommandLine struct {
 // CommandStart is what was typed of a command so far.
 type CommandStart struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Line string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far, or @ and the beginning of a file's name; left out: every command"`
+	Line string `json:"line,omitempty" maxLen:"4096" doc:"the text typed so far, or @ and the start of a file name; left out: every command"`
 }
 
 // FirstLineStart is what was typed so far for a conversation that does not exist yet.
 type FirstLineStart struct {
-	Line          string `json:"line,omitempty" maxLen:"4096" doc:"what was typed so far, or @ and the beginning of a file's name; left out: every command"`
+	Line          string `json:"line,omitempty" maxLen:"4096" doc:"the text typed so far, or @ and the start of a file name; left out: every command"`
 	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who would answer"`
-	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it would work in; left out: one of its own, which is empty"`
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it would work in; left out: its own, which is empty"`
 }
 
 // CommandAnswer is what came of a command.
 type CommandAnswer struct {
-	Text    string `json:"text" doc:"what is answered, as Markdown"`
-	Confirm string `json:"confirm,omitempty" doc:"the text is a question; this line says yes to it"`
-	Said    bool   `json:"said,omitempty" doc:"the line was words for the agent, and was said"`
+	Text    string `json:"text" doc:"the answer, as Markdown"`
+	Confirm string `json:"confirm,omitempty" doc:"the text is a question; send this line to confirm"`
+	Said    bool   `json:"said,omitempty" doc:"the line was a message for the agent, and was sent"`
 }
 
 // Completion is how a line could go on.
 type Completion struct {
-	Line  string `json:"line,omitempty" doc:"the whole line, if it is chosen; left out: it only says what is expected"`
+	Line  string `json:"line,omitempty" doc:"the whole line with this choice; left out: it only says what is expected"`
 	Label string `json:"label"`
 	About string `json:"about,omitempty"`
 }
 
 // The operations on typed commands.
 var (
-	RunCommand = operation.New(operation.Info{Name: "session.command", Help: "Carry out a command that somebody types in a conversation",
-		Doc:   "The commands are those of chat: /help lists them. What must be confirmed is asked first. A line that calls a skill is said to the agent.",
+	RunCommand = operation.New(operation.Info{Name: "session.command", Help: "Run a command that somebody types in a conversation",
+		Doc:   "The commands are those of chat; /help lists them. Commands that need confirmation ask first. A line that calls a skill is sent to the agent.",
 		Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/commands", ID: "runCommand", Body: "CommandLine", MaxBody: 1 << 20}}}, Commands.RunCommand)
 
-	CompleteCommand = operation.New(operation.Info{Name: "session.complete", Help: "Say how a command that somebody types could go on", Scope: operation.Chat,
+	CompleteCommand = operation.New(operation.Info{Name: "session.complete", Help: "Complete a command that somebody types", Scope: operation.Chat,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/commands", ID: "completeCommand"}}}, Commands.CompleteCommand)
 
-	CompleteFirst = operation.New(operation.Info{Name: "session.complete_first", Help: "Say how the first line of a new conversation could go on", Scope: operation.Chat,
+	CompleteFirst = operation.New(operation.Info{Name: "session.complete_first", Help: "Complete the first line of a new conversation", Scope: operation.Chat,
 		Errors: []operation.Kind{operation.Forbidden},
 		HTTP:   []operation.HTTP{{Route: "GET /api/commands", ID: "completeFirst", Tag: "sessions"}}}, Commands.CompleteFirst)
 )

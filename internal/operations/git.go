@@ -34,7 +34,7 @@ type GitPlace struct {
 type GitStatusQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
-	Fetch   bool   `json:"fetch,omitempty" doc:"ask the remotes of clones first what is new there, for 20 seconds at most"`
+	Fetch   bool   `json:"fetch,omitempty" doc:"fetch from the remotes of clones first, for at most 20 seconds"`
 }
 
 // GitLogQuery says which commits.
@@ -42,7 +42,7 @@ type GitLogQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
 	Branch  string `json:"branch,omitempty" maxLen:"200" doc:"the branch; left out: what is checked out"`
-	Count   int    `json:"count,omitempty" min:"1" max:"100" default:"10" cli:"count,n" doc:"at most so many commits"`
+	Count   int    `json:"count,omitempty" min:"1" max:"100" default:"10" cli:"count,n" doc:"maximum number of commits"`
 }
 
 // GitDiffQuery says what is compared.
@@ -86,7 +86,7 @@ type GitMergeRequest struct {
 // NewPullRequest is a pull request that is to be made.
 type NewPullRequest struct {
 	Title  string `json:"title" minLen:"1" maxLen:"200" doc:"its title"`
-	Body   string `json:"body,omitempty" maxLen:"50000" doc:"what it says, as Markdown"`
+	Body   string `json:"body,omitempty" maxLen:"50000" doc:"its description, as Markdown"`
 	Branch string `json:"branch,omitempty" maxLen:"200" doc:"the branch to merge; left out: what is checked out"`
 	Base   string `json:"base,omitempty" maxLen:"200" doc:"the branch to merge into; left out: the repository's default branch"`
 	GitPlace
@@ -216,7 +216,7 @@ func gitErrors() []operation.Kind {
 }
 
 // inCheckout says where commands on repositories work.
-const inCheckout = "A linked repository is worked on where it is; of a clone or a new one the project has a checkout of its own, whose branch workspace follows the default branch."
+const inCheckout = "A linked repository is used in place. For a clone or a new repository, the project has its own checkout, whose branch workspace follows the default branch."
 
 // Shown is the state of a repository as git would print it.
 func (s GitStatus) Shown() string {
@@ -272,7 +272,7 @@ var (
 		Slash: []operation.Slash{{Words: "git diff", Show: "{repos:each}"}},
 		Tool:  "git_diff"}, Git.GitDiff)
 
-	GetGitChangedFiles = operation.New(operation.Info{Name: "git.files", Help: "List the files that differ from a branch, new ones too", Scope: operation.Read,
+	GetGitChangedFiles = operation.New(operation.Info{Name: "git.files", Help: "List the files that differ from a branch, including new ones", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_changed_files",
 		HTTP:  []operation.HTTP{{Route: "GET /api/git/changed-files", ID: "gitChangedFiles", Tag: "git"}},
 		CLI:   []operation.CLI{{Words: "git files"}},
@@ -282,7 +282,7 @@ var (
 	GitCommitAll = operation.New(operation.Info{Name: "git.commit", Help: "Commit all changes of a repository", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
 		HTTP:  []operation.HTTP{{Route: "POST /api/git/commit", ID: "gitCommit", Tag: "git", Body: "GitMessage"}},
-		CLI:   []operation.CLI{{Words: "git commit", Args: "MESSAGE", Example: "  chorus git commit 'Mend the settings page' -p my-web-app"}},
+		CLI:   []operation.CLI{{Words: "git commit", Args: "MESSAGE", Example: "  chorus git commit 'Fix the settings page' -p my-web-app"}},
 		Slash: []operation.Slash{{Words: "git commit"}},
 		Tool:  "git_commit"}, Git.GitCommit)
 
@@ -293,42 +293,42 @@ var (
 		Slash: []operation.Slash{{Words: "git push"}},
 		Tool:  "git_push", Done: "{branch} of {repoId} is pushed"}, Git.GitPush)
 
-	GitCreateBranch = operation.New(operation.Info{Name: "git.branch", Help: "Make a branch and switch to it; one that is there is only switched to", Scope: operation.Chat, Effect: operation.Changes,
+	GitCreateBranch = operation.New(operation.Info{Name: "git.branch", Help: "Create a branch if it is missing, and switch to it", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_branch",
 		HTTP:  []operation.HTTP{{Route: "POST /api/git/branches", ID: "gitCreateBranch", Tag: "git", Body: "GitBranchName", Status: 200}},
 		CLI:   []operation.CLI{{Words: "git branch", Args: "BRANCH"}},
 		Slash: []operation.Slash{{Words: "git branch"}},
 		Tool:  "git_create_branch"}, Git.GitCreateBranch)
 
-	CheckoutBranch = operation.New(operation.Info{Name: "git.checkout", Help: "Switch to a branch that is there", Scope: operation.Chat, Effect: operation.Changes,
+	CheckoutBranch = operation.New(operation.Info{Name: "git.checkout", Help: "Switch to an existing branch", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_checkout",
 		HTTP:  []operation.HTTP{{Route: "POST /api/git/checkout", ID: "checkoutBranch", Tag: "git", Body: "GitBranchName"}},
 		CLI:   []operation.CLI{{Words: "git checkout", Args: "BRANCH"}},
 		Slash: []operation.Slash{{Words: "git checkout"}},
 		Tool:  "checkout_branch"}, Git.GitCheckout)
 
-	GitMerge = operation.New(operation.Info{Name: "git.merge", Help: "Merge a branch into the default branch; with conflicts nothing is touched", Scope: operation.Chat, Effect: operation.Changes,
-		Doc: "In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
+	GitMerge = operation.New(operation.Info{Name: "git.merge", Help: "Merge a branch into the default branch; conflicts change nothing", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: "In a clone, the merge is pushed to the remote, like merges of tasks.", Errors: gitErrors(), Judged: "project_git_merge",
 		HTTP:  []operation.HTTP{{Route: "POST /api/git/merge", ID: "gitMerge", Tag: "git", Body: "GitMergeRequest"}},
 		CLI:   []operation.CLI{{Words: "git merge", Args: "BRANCH"}},
 		Slash: []operation.Slash{{Words: "git merge"}},
 		Tool:  "git_merge"}, Git.GitMerge)
 
-	GitCreatePR = operation.New(operation.Info{Name: "git.pr", Help: "Push a branch and make a pull request of it, with the gh program", Scope: operation.Chat, Effect: operation.Creates,
+	GitCreatePR = operation.New(operation.Info{Name: "git.pr", Help: "Push a branch and open a pull request with the gh program", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: gitErrors(), Judged: "project_git_create_pr",
 		HTTP:  []operation.HTTP{{Route: "POST /api/git/pull-requests", ID: "gitCreatePR", Tag: "git", Body: "NewPullRequest", Status: 201}},
-		CLI:   []operation.CLI{{Words: "git pr", Args: "TITLE", Example: "  chorus git pr 'Mend the settings page' --branch mend-settings -p my-web-app"}},
+		CLI:   []operation.CLI{{Words: "git pr", Args: "TITLE", Example: "  chorus git pr 'Fix the settings page' --branch fix-settings -p my-web-app"}},
 		Slash: []operation.Slash{{Words: "git pr"}},
 		Tool:  "git_create_pr", Done: "{prUrl}"}, Git.GitCreatePR)
 
-	CommitChanges = operation.New(operation.Info{Name: "project.commit", Help: "Commit all changes of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
+	CommitChanges = operation.New(operation.Info{Name: "project.commit", Help: "Commit all changes of a project's first repository, or of a named one", Scope: operation.Chat, Effect: operation.Changes,
 		Doc: inCheckout, Errors: gitErrors(), Judged: "project_git_commit",
 		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/commit", ID: "commitChanges", Body: "ProjectGitMessage"}},
 		CLI:   []operation.CLI{{Words: "project commit", Args: "MESSAGE"}},
 		Slash: []operation.Slash{{Words: "project commit"}},
 		Tool:  "commit_changes"}, Git.GitCommit)
 
-	PushBranch = operation.New(operation.Info{Name: "project.push", Help: "Push a branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
+	PushBranch = operation.New(operation.Info{Name: "project.push", Help: "Push a branch of a project's first repository, or of a named one", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: gitErrors(), Judged: "project_git_push",
 		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/push", ID: "pushBranch", Body: "ProjectGitPush"}},
 		CLI:   []operation.CLI{{Words: "project push", Args: "[BRANCH]"}},
@@ -343,7 +343,7 @@ var (
 		Tool:  "create_branch"}, Git.GitCreateBranch)
 
 	MergeBranch = operation.New(operation.Info{Name: "project.merge", Help: "Merge a branch into the default branch of a project's first repository, or of the one that is named", Scope: operation.Chat, Effect: operation.Changes,
-		Doc: "With conflicts nothing is touched. In a clone the merge goes to the remote, as those of tasks do.", Errors: gitErrors(), Judged: "project_git_merge",
+		Doc: "With conflicts nothing is touched. In a clone, the merge is pushed to the remote, like merges of tasks.", Errors: gitErrors(), Judged: "project_git_merge",
 		HTTP:  []operation.HTTP{{Route: "POST /api/projects/{projectId}/merge", ID: "mergeBranch", Body: "ProjectGitMerge"}},
 		CLI:   []operation.CLI{{Words: "project merge", Args: "BRANCH"}},
 		Slash: []operation.Slash{{Words: "project merge"}},

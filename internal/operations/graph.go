@@ -5,9 +5,9 @@ import "chorus/internal/operation"
 // TaskGraphQuery says of which tasks the graph is.
 type TaskGraphQuery struct {
 	ID     string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
-	Around string `json:"around,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"around" slash:"task" doc:"only what this task needs and what needs it, the nearest first"`
+	Around string `json:"around,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"around" slash:"task" doc:"only the tasks that this task needs or that need it, nearest first"`
 	Open   bool   `json:"open,omitempty" tool:"open_only" cli:"open" slash:"open" doc:"without completed tasks"`
-	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"200" slash:"-" doc:"at most so many"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"200" slash:"-" doc:"maximum number of tasks"`
 }
 
 // TaskGraph are tasks of a project and what they need. Where there are too many, completed ones are left out first.

@@ -43,18 +43,18 @@ type WatchRequest struct {
 // EventRange is a part of a session's journal.
 type EventRange struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; next of the page before"`
-	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; next of the page before where that was asked this way"`
+	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; use next of the previous page"`
+	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; use next of the previous page if that page used before"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
 }
 
 // EventQuery is a part of a session's journal, on request only what is of a kind or of a run.
 type EventQuery struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; next of the page before"`
-	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; next of the page before where that was asked this way"`
+	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; use next of the previous page"`
+	Before int64  `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only earlier numbers, the newest of them; use next of the previous page if that page used before"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
-	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, for example tool_ran"`
+	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, such as tool_ran"`
 	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
@@ -152,8 +152,8 @@ type Span struct {
 type SearchQuery struct {
 	Text   string `json:"q" minLen:"1" maxLen:"500" cli:"words" slash:"words" tool:"query" doc:"the words"`
 	Agent  string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's threads"`
-	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit  int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"at most so many"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"maximum number of results"`
 }
 
 // Hit is one place where something was said.
@@ -188,7 +188,7 @@ const (
 type ExportRequest struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Format Format `json:"format,omitempty" enum:"markdown,jsonl,csv" default:"markdown" doc:"left out: markdown"`
-	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, for example tool_ran"`
+	Kind   string `json:"kind,omitempty" maxLen:"64" doc:"only events of this kind, such as tool_ran"`
 	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
@@ -219,14 +219,14 @@ type Replayed struct {
 // ReplayLine is one line of a replay: a request, or the end.
 type ReplayLine struct {
 	Request *Replayed  `json:"request,omitempty" doc:"a request, rebuilt"`
-	End     *ReplayEnd `json:"end,omitempty" doc:"in the last line, and there alone"`
+	End     *ReplayEnd `json:"end,omitempty" doc:"only in the last line"`
 }
 
 // ReplayEnd says how a replay ended.
 type ReplayEnd struct {
 	Requests int            `json:"requests" doc:"how many were rebuilt"`
-	Differ   int            `json:"differ" doc:"how many of them are not what was sent"`
-	Error    string         `json:"error,omitempty" doc:"why it could not go on"`
+	Differ   int            `json:"differ" doc:"how many of them differ from what was sent"`
+	Error    string         `json:"error,omitempty" doc:"why it could not continue"`
 	Kind     operation.Kind `json:"kind,omitempty" doc:"the kind of that problem"`
 }
 
@@ -299,47 +299,47 @@ func position(item feed.Item) (int64, bool) {
 // The operations on history.
 var (
 	Watch = operation.NewStream(operation.Info{Name: "session.watch", Help: "Follow a session as server-sent events", Scope: operation.Read,
-		Doc: "The id of an event is its number in the journal; Last-Event-ID or after goes on behind it. Several objects may have one number: " +
-			"all but the last say more, and only the last has the id, so take a number's objects together. Deltas have no number: they are a preview of " +
-			"run, step and attempt that begins anew at offset 0 and is replaced by assistant_message. A comment comes every 15 seconds, and bye before the server stops.",
+		Doc: "The id of an event is its number in the journal; Last-Event-ID or after continues after it. Several objects may have the same number: " +
+			"only the last of them has the id, so handle all objects of a number together. Deltas have no number: they are a preview of " +
+			"a run, step and attempt that starts over at offset 0 and is replaced by assistant_message. A comment is sent every 15 seconds, and bye before the server stops.",
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/stream", ID: "stream", Tag: "history"}},
-		CLI:  []operation.CLI{{Words: "thread watch", Args: "ID", Help: "Follow a thread, an event a line", Doc: "Each line is one object of the event stream as JSON."}},
+		CLI:  []operation.CLI{{Words: "thread watch", Args: "ID", Help: "Follow a thread, one event per line", Doc: "Each line is one object of the event stream as JSON."}},
 	}, History.Watch, operation.Wire[feed.Item]{Parse: ParseItem, Position: position})
 
-	Messages = operation.New(operation.Info{Name: "session.messages", Help: "Read what was said and done", Scope: operation.Read,
+	Messages = operation.New(operation.Info{Name: "session.messages", Help: "Read the messages and tool calls", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/messages", ID: "messages", Tag: "history"}}, Tool: "session_messages"},
 		History.Messages).ParsedBy(parseItems)
 
 	Events = operation.New(operation.Info{Name: "session.events", Help: "Read the raw journal", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/events", ID: "events", Tag: "history"}}}, History.Events)
 
-	Requests = operation.New(operation.Info{Name: "session.requests", Help: "Read what was sent to models, and what of it was cached", Scope: operation.Read,
+	Requests = operation.New(operation.Info{Name: "session.requests", Help: "Read the requests to models, and how much of them was cached", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/requests", ID: "requests", Tag: "history"}}}, History.Requests)
 
-	GetTimeline = operation.New(operation.Info{Name: "session.timeline", Help: "Tell what a run did and waited for, and how long each took", Scope: operation.Read,
+	GetTimeline = operation.New(operation.Info{Name: "session.timeline", Help: "Show what a run did and waited for, and how long each took", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/timeline", ID: "timeline", Tag: "history"}}}, History.Timeline)
 
-	Blob = operation.NewDownload(operation.Info{Name: "session.blob", Help: "Fetch a picture or file that an event names", Scope: operation.Read,
+	Blob = operation.NewDownload(operation.Info{Name: "session.blob", Help: "Get a picture or file that an event names", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/blobs/{hash}", ID: "blob", Tag: "history"}},
 		CLI:  []operation.CLI{{Words: "thread blob", Args: "ID HASH", Example: "  chorus thread blob 01k3 3f2a91c0 -o shot.png"}}}, History.Blob)
 
-	Search = operation.New(operation.Info{Name: "session.search", Help: "Search everything that was said",
-		Doc: "The words found stand between the characters U+0001 and U+0002.", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
+	Search = operation.New(operation.Info{Name: "session.search", Help: "Search all messages",
+		Doc: "Matches are enclosed in the characters U+0001 and U+0002.", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/search", ID: "search", Tag: "history"}},
-		CLI:     []operation.CLI{{Words: "thread search", Args: "WORDS…", Help: "Find what was said", Example: "  chorus thread search retry budget"}},
+		CLI:     []operation.CLI{{Words: "thread search", Args: "WORDS…", Help: "Search messages", Example: "  chorus thread search retry budget"}},
 		Tool:    "session_search",
 		Columns: "SESSION=session | EVENT=seq | AT=at:minute | WHO=who | FOUND=snippet:200", Empty: "nothing found"}, History.Search)
 
 	Export = operation.NewDownload(operation.Info{Name: "session.export", Help: "Export a whole session, without secrets", Scope: operation.Read,
-		Doc: "As Markdown for people, with the server's time of day, or as JSON lines or CSV, an event of the journal each, on request only those of a kind or of a run. " +
-			"An answer that is cut is not whole.",
+		Doc: "As Markdown for people, in the server's time zone, or as JSON lines or CSV with one event of the journal per line, optionally only those of a kind or run. " +
+			"If the answer is cut off, it is incomplete.",
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/export", ID: "export", Tag: "history", Media: MarkdownMedia + "," + JSONLinesMedia + "," + CSVMedia}},
 		CLI: []operation.CLI{{Words: "thread export", Args: "ID", Help: "Write a thread as Markdown, JSON lines or CSV, without secrets",
 			Example: "  chorus thread export 01k3 --format jsonl --output talk.jsonl"}}}, History.Export)
 
 	Replay = operation.NewStream(operation.Info{Name: "session.replay", Help: "Rebuild every request from the journal and compare it with what was sent",
-		Doc: "A line of JSON for each request as soon as it is rebuilt, and a last one that says how it ended.", Scope: operation.Read,
+		Doc: "Sends a line of JSON for each request as soon as it is rebuilt, and a last line that says how it ended.", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}/replay", ID: "replay", Tag: "history"}},
 		CLI: []operation.CLI{{Words: "thread replay", Args: "ID", Doc: "Rebuilds every request of a thread from its journal alone and compares its digest\n" +
 			"with the one recorded when it was sent. Exit code 1 if one differs."}}}, History.Replay, operation.Wire[ReplayLine]{})

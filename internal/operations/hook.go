@@ -24,17 +24,17 @@ type Hooks interface {
 
 // NewHook is what a hook is made of.
 type NewHook struct {
-	Name      string         `json:"name" minLen:"1" maxLen:"100" doc:"its name; its id is made of it"`
+	Name      string         `json:"name" minLen:"1" maxLen:"100" doc:"its name; the id is derived from it"`
 	Trigger   operation.JSON `json:"trigger" slashDoc:"what starts it: times such as 'every weekday at 9', an event such as completed, or webhook" doc:"what starts it, as words ('every weekday at 9', an event such as completed, webhook) or as an object: {\"type\":\"periodic\",\"interval_seconds\":3600}, {\"type\":\"periodic\",\"schedule\":\"every weekday at 9\"}, {\"type\":\"event\",\"event_type\":\"completed\",\"where\":{\"stopReason\":\"limit\"}} or {\"type\":\"webhook\"}"`
 	Prompt    string         `json:"promptTemplate,omitempty" maxLen:"100000" tool:"prompt_template" cli:"prompt" slash:"prompt" slashDoc:"what the model is asked" doc:"what the model is asked, with {{step_0}}, {{step_0.exit_code}}, {{event}}, {{event.field}}; left out: no model is asked"`
 	Steps     operation.JSON `json:"contextSteps,omitzero" tool:"context_steps" cli:"steps" slash:"-" doc:"a list of steps that gather context: shell (command), read_file (path), http (url), db_query (query, params), git_diff (base_branch), search (query); each may have skip_llm_if_exit_zero, skip_llm_if_empty or skip_llm_if_status_ok"`
-	Actions   operation.JSON `json:"actions,omitzero" slash:"-" doc:"a list of what is done afterwards: say (session, text with {{response}}), shell (command) or operation (name, args)"`
+	Actions   operation.JSON `json:"actions,omitzero" slash:"-" doc:"a list of actions to take afterwards: say (session, text with {{response}}), shell (command) or operation (name, args)"`
 	Cooldown  *int           `json:"cooldownSeconds,omitempty" min:"0" tool:"cooldown_seconds" cli:"cooldown" slash:"-" doc:"seconds between two runs; left out: 3600 for events, else none"`
-	LLM       operation.JSON `json:"llmConfig,omitzero" tool:"llm_config" cli:"llm" slash:"-" doc:"the model of its own and what a run may cost: {\"provider\":\"openai\",\"model\":\"gpt-5-mini\",\"budget_usd\":0.1}"`
-	Project   string         `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"the project it belongs to, which lists can be filtered by"`
-	Agent     string         `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"whose profile, prompt and tools its runs have"`
-	Workspace string         `json:"workspacePath,omitempty" maxLen:"4096" tool:"workspace" cli:"dir" slash:"-" doc:"the folder it works in; left out: one of its own"`
-	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"yes to those of its steps and actions that would have to be asked for"`
+	LLM       operation.JSON `json:"llmConfig,omitzero" tool:"llm_config" cli:"llm" slash:"-" doc:"its own model and the cost limit of a run: {\"provider\":\"openai\",\"model\":\"gpt-5-mini\",\"budget_usd\":0.1}"`
+	Project   string         `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"the project it belongs to, to filter lists by"`
+	Agent     string         `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"the agent whose profile, prompt and tools its runs use"`
+	Workspace string         `json:"workspacePath,omitempty" maxLen:"4096" tool:"workspace" cli:"dir" slash:"-" doc:"the folder it works in; left out: its own"`
+	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"approve those of its steps and actions that need approval"`
 	Key       string         `json:"-" key:"true"`
 }
 
@@ -50,8 +50,8 @@ type HookChanges struct {
 	Cooldown  *int           `json:"cooldownSeconds,omitempty" min:"0" tool:"cooldown_seconds" cli:"cooldown" slash:"-" doc:"as in a new hook"`
 	LLM       operation.JSON `json:"llmConfig,omitzero" tool:"llm_config" cli:"llm" slash:"-" doc:"as in a new hook; null: the agent's model, and no limit"`
 	Project   *string        `json:"projectId,omitempty" maxLen:"64" tool:"project_id" cli:"project" slash:"-" doc:"as in a new hook"`
-	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"yes to those of its steps and actions that would have to be asked for"`
-	NewSecret bool           `json:"newSecret,omitempty" tool:"-" slash:"-" doc:"a new secret for its webhook; the old one is no longer good"`
+	Approve   bool           `json:"approve,omitempty" tool:"-" slash:"-" doc:"approve those of its steps and actions that need approval"`
+	NewSecret bool           `json:"newSecret,omitempty" tool:"-" slash:"-" doc:"create a new secret for its webhook; the old one stops working"`
 }
 
 // HookQuery filters hooks.
@@ -74,7 +74,7 @@ type HookFiring struct {
 // HookRunQuery names a hook whose runs are listed.
 type HookRunQuery struct {
 	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
-	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
 	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"how many"`
 }
 
@@ -162,17 +162,17 @@ type HookFired struct {
 
 // The operations on hooks.
 var (
-	CreateHook = operation.New(operation.Info{Name: "hook.create", Help: "Create a hook that gathers context and asks a model when something happens or a time comes", Scope: operation.Chat, Effect: operation.Creates,
-		Doc: "It acts with your rights and your money as they are when it runs. Steps that would have to be asked for pass only with\n" +
-			"your yes (--approve), which holds until they change. `chorus serve` runs hooks.",
+	CreateHook = operation.New(operation.Info{Name: "hook.create", Help: "Create a hook that gathers context and asks a model on an event or at set times", Scope: operation.Chat, Effect: operation.Creates,
+		Doc: "It runs with your rights and your money, as they are when it runs. Steps that need approval run only with\n" +
+			"--approve, which is valid until they change. `chorus serve` runs hooks.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict}, Secret: true,
 		HTTP: []operation.HTTP{{Route: "POST /api/hooks", ID: "createHook", Body: "NewHook", Status: 201}},
 		CLI: []operation.CLI{{Words: "hook create", Args: "NAME [PROMPT]",
 			Example: "  chorus hook create 'Broken build' 'The tests failed: {{step_0}} What is the cause?' --when 'every hour' --run 'make test' --skip-ok --dir . --approve\n" +
 				"  chorus hook create 'Limits' 'A run stopped at its limit: {{event}} What should be split?' --on completed --where stopReason=limit\n" +
 				"  chorus hook create Deploys 'Sum up for the team: {{event}}' --webhook --say 01J9"}},
-		Slash: []operation.Slash{{Words: "hook create", Require: "promptTemplate", Help: "Ask a model by itself, when a time comes or something happens", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
-			Show: "hook `{id}` {enabled:runs|waits for a yes}: {starts}\n{waitsForYes:list}"}},
+		Slash: []operation.Slash{{Words: "hook create", Require: "promptTemplate", Help: "Ask a model automatically, at set times or on an event", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
+			Show: "hook `{id}` {enabled:runs|needs approval}: {starts}\n{waitsForYes:list}"}},
 		Tool: "create_hook", Page: "/hooks"}, Hooks.CreateHook)
 
 	ListHooks = operation.New(operation.Info{Name: "hook.list", Help: "List hooks, the newest first", Scope: operation.Read,
@@ -198,10 +198,10 @@ var (
 			"  chorus hook edit deploys --new-secret"}},
 		Slash: []operation.Slash{
 			{Words: "hook enable", Options: "id", Set: map[string]any{"enabled": new(true)}, Help: "Let a hook run", Example: "hook:broken-build", Show: "hook `{id}` is {enabled:on|off}\n{waitsForYes:list}"},
-			{Words: "hook disable", Options: "id", Set: map[string]any{"enabled": new(false)}, Help: "Keep a hook from running until it is enabled", Example: "hook:broken-build", Show: "hook `{id}` is {enabled:on|off}"}},
+			{Words: "hook disable", Options: "id", Set: map[string]any{"enabled": new(false)}, Help: "Stop a hook from running until it is enabled", Example: "hook:broken-build", Show: "hook `{id}` is {enabled:on|off}"}},
 		Tool: "edit_hook"}, Hooks.EditHook)
 
-	DeleteHook = operation.New(operation.Info{Name: "hook.delete", Help: "Delete a hook and its run history; a run that is on ends", Scope: operation.Chat, Effect: operation.Destroys,
+	DeleteHook = operation.New(operation.Info{Name: "hook.delete", Help: "Delete a hook and its run history; a current run is stopped", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/hooks/{id}", ID: "deleteHook"}},
 		CLI:    []operation.CLI{{Words: "hook delete", Args: "ID"}},
@@ -224,27 +224,27 @@ var (
 		CLI:    []operation.CLI{{Words: "hook run", Args: "ID", Example: "  chorus hook run 01k9"}},
 		Tool:   "get_hook_run"}, Hooks.GetHookRun)
 
-	FireHook = operation.New(operation.Info{Name: "hook.fire", Help: "Run a hook now, whatever its cooldown", Scope: operation.Chat, Effect: operation.Creates,
+	FireHook = operation.New(operation.Info{Name: "hook.fire", Help: "Run a hook now, ignoring its cooldown", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/fire", ID: "fireHook", Status: 202}},
 		CLI:    []operation.CLI{{Words: "hook fire", Args: "ID"}},
-		Slash:  []operation.Slash{{Words: "hook run", Example: "hook:broken-build", Show: "hook `{fired}` runs as `{run}`; `/hook runs` shows what came of it"}},
+		Slash:  []operation.Slash{{Words: "hook run", Example: "hook:broken-build", Show: "hook `{fired}` runs as `{run}`; `/hook runs` shows the result"}},
 		Tool:   "fire_hook", Done: "hook {fired} runs: chorus hook run {run}"}, Hooks.FireHook)
 
-	PreviewHook = operation.New(operation.Info{Name: "hook.preview", Help: "Show what a hook would do, without keeping it", Scope: operation.Chat,
+	PreviewHook = operation.New(operation.Info{Name: "hook.preview", Help: "Show what a hook would do, without saving it", Scope: operation.Chat,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/preview", ID: "previewHook", Body: "NewHook"}},
 		CLI:    []operation.CLI{{Words: "hook preview", Args: "NAME [PROMPT]", Example: "  chorus hook preview 'Broken build' 'Why? {{step_0}}' --when 'every hour' --run 'make test' --skip-ok --dir ."}},
-		Slash: []operation.Slash{{Words: "hook preview", Require: "promptTemplate", Help: "What a hook would do, without keeping it", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
+		Slash: []operation.Slash{{Words: "hook preview", Require: "promptTemplate", Help: "Show what a hook would do, without saving it", Example: "name:News trigger:every weekday at 9 prompt:What is new?",
 			Show: "{starts}\n{next:list}\n{does:list}\n{waitsForYes:list}"}},
 		Tool: "preview_hook", Page: "/hooks"}, Hooks.PreviewHook)
 
-	TestHook = operation.New(operation.Info{Name: "hook.test", Help: "Run the steps of a hook now, ask no model and do nothing with what they give", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "The steps run with the hook's rights; what needs a yes that nobody gave is said. The prompt is what the model would be\nasked, with the event of the last run where there was one.",
+	TestHook = operation.New(operation.Info{Name: "hook.test", Help: "Run the steps of a hook now, without asking a model or taking actions", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "The steps run with the hook's rights; steps that still need approval are listed. The prompt is what the model would be\nasked, with the event of the last run if there was one.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/hooks/{id}/test", ID: "testHook"}},
 		CLI:    []operation.CLI{{Words: "hook test", Args: "ID"}},
-		Slash: []operation.Slash{{Words: "hook test", Help: "What the steps of a hook give now; no model is asked and nothing done", Example: "hook:broken-build",
+		Slash: []operation.Slash{{Words: "hook test", Help: "Run the steps of a hook now, without asking a model or taking actions", Example: "hook:broken-build",
 			Show: "{why}\n{skippedReason}\n{contextResults:block}\n{prompt:block}\n{actions:list}"}},
 		Tool: "test_hook", Page: "/hooks"}, Hooks.TestHook)
 )

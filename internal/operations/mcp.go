@@ -21,13 +21,13 @@ type MCPServers interface {
 
 // MCPServerQuery says whose servers are listed.
 type MCPServerQuery struct {
-	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"the folder whose .mcp.json counts too; left out: only the servers of every agent"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"include the servers of this folder's .mcp.json; left out: only the servers of every agent"`
 }
 
 // MCPServerRef names a server.
 type MCPServerRef struct {
 	Name      string `json:"name" minLen:"1" maxLen:"200" noun:"mcp" doc:"the server's name"`
-	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"the folder whose .mcp.json counts too, in which the server is started"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"start the server in this folder, and include the servers of its .mcp.json"`
 }
 
 // MCPServerName names a server that something was done to.
@@ -37,14 +37,14 @@ type MCPServerName struct {
 
 // NewMCPServer is a server as somebody adds it: a program of this machine, or an address.
 type NewMCPServer struct {
-	Name      string   `json:"name" minLen:"1" maxLen:"200" doc:"what it is called, in the names of its tools too"`
-	Command   string   `json:"command,omitempty" maxLen:"4096" doc:"the program that is started"`
+	Name      string   `json:"name" minLen:"1" maxLen:"200" doc:"its name, also used in the names of its tools"`
+	Command   string   `json:"command,omitempty" maxLen:"4096" doc:"the program to start"`
 	Args      []string `json:"args,omitempty" maxItems:"200" doc:"its arguments"`
 	URL       string   `json:"url,omitempty" maxLen:"4096" doc:"the address of a server on the network"`
-	Type      string   `json:"type,omitempty" enum:"stdio,http,sse" doc:"how it is spoken to: stdio, http or sse (default: told from the rest)"`
-	Env       []string `json:"env,omitempty" maxItems:"200" cli:"-" doc:"NAME=VALUE that its program gets; \"${NAME}\" is taken from the environment"`
-	Headers   []string `json:"headers,omitempty" maxItems:"50" cli:"-" doc:"NAME=VALUE that is sent to its address"`
-	Workspace string   `json:"workspacePath,omitempty" maxLen:"4096" cli:"-" doc:"the folder whose .mcp.json may have the name already"`
+	Type      string   `json:"type,omitempty" enum:"stdio,http,sse" doc:"the transport: stdio, http or sse (default: derived from the rest)"`
+	Env       []string `json:"env,omitempty" maxItems:"200" cli:"-" doc:"NAME=VALUE for its program; \"${NAME}\" is taken from the environment"`
+	Headers   []string `json:"headers,omitempty" maxItems:"50" cli:"-" doc:"NAME=VALUE to send to its address"`
+	Workspace string   `json:"workspacePath,omitempty" maxLen:"4096" cli:"-" doc:"the folder whose .mcp.json may already use the name"`
 }
 
 // MCPServer is a server that is configured, and how it was when it last ran.
@@ -78,22 +78,22 @@ type MCPServerReport struct {
 // NewMCPLogin is a login to a server on the network as somebody begins it.
 type NewMCPLogin struct {
 	Name         string   `json:"name" minLen:"1" maxLen:"200" noun:"mcp" doc:"the server's name"`
-	Workspace    string   `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder whose .mcp.json counts too"`
-	Address      string   `json:"address,omitempty" maxLen:"2000" doc:"how the browser reaches this server, for example https://chorus.example.org: it comes back to /mcp-login there; left out: the address it was sent back to is handed over by mcp.login_finish"`
-	Scopes       []string `json:"scopes,omitempty" maxItems:"50" doc:"what the login shall allow beside what the server asks for"`
-	ClientID     string   `json:"clientId,omitempty" maxLen:"2000" doc:"the client that somebody has registered with the server; left out: Chorus registers itself"`
+	Workspace    string   `json:"workspacePath,omitempty" maxLen:"4096" doc:"include the servers of this folder's .mcp.json"`
+	Address      string   `json:"address,omitempty" maxLen:"2000" doc:"how the browser reaches this server, such as https://chorus.example.org: it returns to /mcp-login there; left out: pass the address it returned to with mcp.login_finish"`
+	Scopes       []string `json:"scopes,omitempty" maxItems:"50" doc:"what the login should allow besides what the server asks for"`
+	ClientID     string   `json:"clientId,omitempty" maxLen:"2000" doc:"a client that is registered with the server; left out: Chorus registers itself"`
 	ClientSecret string   `json:"clientSecret,omitempty" maxLen:"2000" doc:"its secret"`
 }
 
 // MCPLoginRef names a login that was begun.
 type MCPLoginRef struct {
 	ID   string `json:"id" minLen:"1" maxLen:"64" doc:"the login's id"`
-	Wait int    `json:"waitSeconds,omitempty" min:"0" max:"60" doc:"how long the answer may wait for the end of the login; left out: not at all"`
+	Wait int    `json:"waitSeconds,omitempty" min:"0" max:"60" doc:"how long to wait for the end of the login; left out: do not wait"`
 }
 
 // MCPLoginReturn is what a browser came back with.
 type MCPLoginReturn struct {
-	Redirect string `json:"redirectUrl" minLen:"1" maxLen:"8000" doc:"the whole address that the browser was sent back to"`
+	Redirect string `json:"redirectUrl" minLen:"1" maxLen:"8000" doc:"the full address that the browser returned to"`
 }
 
 // MCPLogin is a login that was begun.
@@ -116,7 +116,7 @@ const (
 // The operations on MCP servers. Their tools are for runs that nothing limits: a server that an agent could add would bring
 // tools of the agent's own choice. Logging in is for people: it takes one of them to say yes in a browser.
 var (
-	ListMCPServers = operation.New(operation.Info{Name: "mcp.list", Help: "List the MCP servers that agents have, with how each was last seen", Scope: operation.Admin,
+	ListMCPServers = operation.New(operation.Info{Name: "mcp.list", Help: "List the MCP servers that agents have, with their last known state", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/mcp/servers", Tag: "mcp", ID: "listMCPServers"}},
 		CLI:     []operation.CLI{{Words: "mcp list", Help: "List the MCP servers that agents in this folder have"}},
 		Tool:    "mcpserver_list",
@@ -124,44 +124,44 @@ var (
 		Empty:   "there are no MCP servers; add one: chorus mcp add NAME -- COMMAND"}, MCPServers.ListMCPServers)
 
 	AddMCPServer = operation.New(operation.Info{Name: "mcp.add", Help: "Add an MCP server, for all agents of the home", Scope: operation.Admin, Effect: operation.Changes,
-		Doc: "Adds a server to mcp.json in the home, which has the form that other programs use. Servers of\n" +
-			"the configuration and of a repository's .mcp.json stay where they are.\n\n" +
-			"A value like ${NAME} is taken from the environment when the server is started. To add the same once more\n" +
-			"changes nothing; another server of that name is refused.",
+		Doc: "Adds a server to mcp.json in the home, in the format that other programs use. Servers of\n" +
+			"the configuration and of a repository's .mcp.json are not changed.\n\n" +
+			"A value like ${NAME} is taken from the environment when the server starts. Adding the same server again\n" +
+			"changes nothing; a different server of that name is refused.",
 		HTTP: []operation.HTTP{{Route: "POST /api/mcp/servers", Tag: "mcp", ID: "addMCPServer", Body: "NewMCPServer"}},
 		CLI: []operation.CLI{{Words: "mcp add", Args: "NAME [COMMAND] [ARGS…]", Example: `  chorus mcp add files -- npx -y @modelcontextprotocol/server-filesystem /data
   chorus mcp add issues --url https://mcp.example.org/mcp
   chorus mcp add wiki --url https://wiki.example.org/mcp --header 'Authorization=Bearer ${WIKI_TOKEN}'`}},
 		Tool: "mcpserver_add",
-		Done: "{name} is added; see whether it works: chorus mcp test {name}"}, MCPServers.AddMCPServer)
+		Done: "{name} is added; test it: chorus mcp test {name}"}, MCPServers.AddMCPServer)
 
-	TestMCPServer = operation.New(operation.Info{Name: "mcp.test", Help: "Start an MCP server as a run would, and show what it has", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "A server that does not come is no error: state and why say how it is.",
+	TestMCPServer = operation.New(operation.Info{Name: "mcp.test", Help: "Start an MCP server as a run would, and show what it provides", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "A server that does not start is not an error: state and why describe the problem.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/test", Tag: "mcp", ID: "testMCPServer"}},
 		CLI:    []operation.CLI{{Words: "mcp test", Args: "NAME"}},
 		Tool:   "mcpserver_test"}, MCPServers.TestMCPServer)
 
-	RemoveMCPServer = operation.New(operation.Info{Name: "mcp.remove", Help: "Take out an MCP server that was added, and its login", Scope: operation.Admin, Effect: operation.Changes,
+	RemoveMCPServer = operation.New(operation.Info{Name: "mcp.remove", Help: "Remove an MCP server that was added, and its login", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/mcp/servers/{name}", Tag: "mcp", ID: "removeMCPServer"}},
 		CLI:    []operation.CLI{{Words: "mcp remove", Args: "NAME"}},
 		Tool:   "mcpserver_remove",
-		Done:   "{name} is gone"}, MCPServers.RemoveMCPServer)
+		Done:   "{name} is removed"}, MCPServers.RemoveMCPServer)
 
-	LoginMCPServer = operation.New(operation.Info{Name: "mcp.login", Help: "Begin a login to an MCP server on the network", Scope: operation.Admin, Effect: operation.Changes,
-		Doc: "Answers with the page on which a person says yes in a browser, within ten minutes. The browser comes back to\n" +
-			"this server, which keeps the tokens. Where the browser cannot reach it, mcp.login_finish takes the\n" +
-			"address that the browser was sent back to. A new login takes the place of one that was begun before.",
+	LoginMCPServer = operation.New(operation.Info{Name: "mcp.login", Help: "Start a login to an MCP server on the network", Scope: operation.Admin, Effect: operation.Changes,
+		Doc: "Returns the page on which a person approves the login in a browser, within ten minutes. The browser returns to\n" +
+			"this server, which stores the tokens. If the browser cannot reach it, pass the address that the browser\n" +
+			"returned to with mcp.login_finish. A new login replaces one that was started before.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/servers/{name}/login", Tag: "mcp", ID: "loginMCPServer", Body: "NewMCPLogin"}}}, MCPServers.LoginMCPServer)
 
 	FinishMCPLogin = operation.New(operation.Info{Name: "mcp.login_finish", Help: "Finish a login to an MCP server by hand", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "For a browser that cannot reach this server. The address holds a code that is good once.",
+		Doc:    "For a browser that cannot reach this server. The address contains a code that works once.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/mcp/logins", Tag: "mcp", ID: "finishMCPLogin", Body: "MCPLoginReturn"}}}, MCPServers.FinishMCPLogin)
 
-	MCPLoginState = operation.New(operation.Info{Name: "mcp.login_state", Help: "Tell whether a login to an MCP server is over", Scope: operation.Admin,
+	MCPLoginState = operation.New(operation.Info{Name: "mcp.login_state", Help: "Show whether a login to an MCP server is complete", Scope: operation.Admin,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/mcp/logins/{id}", Tag: "mcp", ID: "getMCPLogin"}}}, MCPServers.MCPLoginState)
 

@@ -26,15 +26,15 @@ type MemoryRef struct {
 // MemoryEdit is a file's new text.
 type MemoryEdit struct {
 	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
-	Text string `json:"text,omitempty" maxLen:"262144" doc:"its whole new text; empty: the file goes"`
-	Add  bool   `json:"add,omitempty" doc:"add the text as a line instead of replacing what is there"`
-	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" slash:"-" doc:"the version it was made from: refused when there is a newer one; left out: whatever is there is replaced"`
+	Text string `json:"text,omitempty" maxLen:"262144" doc:"its whole new text; empty: the file is removed"`
+	Add  bool   `json:"add,omitempty" doc:"add the text as a line instead of replacing the file"`
+	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" slash:"-" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
 }
 
 // MemoryForget says what is to be forgotten.
 type MemoryForget struct {
 	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
-	Words   string `json:"words,omitempty" maxLen:"1000" doc:"only the lines that hold these words; left out: the whole file"`
+	Words   string `json:"words,omitempty" maxLen:"1000" doc:"only the lines that contain these words; left out: the whole file"`
 	ForGood bool   `json:"forGood,omitempty" doc:"the whole file with its history: it cannot be restored"`
 }
 
@@ -88,7 +88,7 @@ type MemoryVersion struct {
 // RecallQuery is what somebody wants to find again.
 type RecallQuery struct {
 	Text  string `json:"q" minLen:"1" maxLen:"500" cli:"words" slash:"words" doc:"the words; every one must occur"`
-	Limit int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"at most so many"`
+	Limit int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"maximum number of results"`
 }
 
 // Recalled is one place where the words were found.
@@ -101,67 +101,67 @@ type Recalled struct {
 
 // The operations on memory.
 var (
-	ListMemory = operation.New(operation.Info{Name: "memory.list", Help: "List the files of what agents remember", Scope: operation.Read,
-		Doc:   "MEMORY.md is shown to agents everywhere, TRANSPORT/MEMORY.md on one transport, TRANSPORT/CHANNEL/MEMORY.md in one channel or folder.",
+	ListMemory = operation.New(operation.Info{Name: "memory.list", Help: "List memory files", Scope: operation.Read,
+		Doc:   "Agents see MEMORY.md everywhere, TRANSPORT/MEMORY.md on one transport, and TRANSPORT/CHANNEL/MEMORY.md in one channel or folder.",
 		HTTP:  []operation.HTTP{{Route: "GET /api/memory", ID: "listMemory", Tag: "memory"}},
 		CLI:   []operation.CLI{{Words: "memory list"}},
-		Slash: []operation.Slash{{Words: "memory list", Help: "Which memory files there are for this channel", Show: "- `{path}` {scope}, {size} bytes, version {version} {changedBy:60}\n  {problem}"}},
+		Slash: []operation.Slash{{Words: "memory list", Help: "List the memory files for this channel", Show: "- `{path}` {scope}, {size} bytes, version {version} {changedBy:60}\n  {problem}"}},
 		Tool:  "memory_list", Page: "/memory",
 		Columns: "PATH=path | SCOPE=scope | BYTES=size | VERSION=version | CHANGED=changedAt:minute | BY=changedBy:40 | PROBLEM=problem:60",
-		Empty:   "nothing is remembered yet; agents write memory themselves, or write it: chorus memory edit MEMORY.md"}, Memory.ListMemory)
+		Empty:   "there is no memory yet; agents write it themselves, or write it: chorus memory edit MEMORY.md"}, Memory.ListMemory)
 
 	GetMemory = operation.New(operation.Info{Name: "memory.show", Help: "Show a memory file, with who wrote what", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/memory/file", ID: "getMemory", Tag: "memory"}},
 		CLI:    []operation.CLI{{Words: "memory show", Args: "PATH", Example: "  chorus memory show MEMORY.md"}},
-		Slash: []operation.Slash{{Words: "memory show", Help: "What is remembered here, with who wrote it", Example: "path:channel",
+		Slash: []operation.Slash{{Words: "memory show", Help: "Show what is remembered here, with who wrote it", Example: "path:channel",
 			Show: "**{title}** `{path}`\nversion {version}, {changedAt:minute}, {changedBy}\n{problem}\n{text:block}"}},
 		Tool: "memory_show", Page: "/memory"}, Memory.GetMemory)
 
 	EditMemory = operation.New(operation.Info{Name: "memory.edit", Help: "Change a memory file", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
-		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The earlier text stays in the history.",
+		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The previous text stays in the history.",
 			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
 		MCP:   "memory_edit", // agents have @memory and remember, which say whose words they write down
-		Slash: []operation.Slash{{Words: "memory edit", Require: "text", Help: "Change what is remembered here; the earlier text stays in the history", Example: "text:We ship on Fridays add:True"}},
+		Slash: []operation.Slash{{Words: "memory edit", Require: "text", Help: "Change what is remembered here; the previous text stays in the history", Example: "text:We ship on Fridays add:True"}},
 		Done:  "{path} has version {version}"}, Memory.EditMemory)
 
-	ForgetMemory = operation.New(operation.Info{Name: "memory.forget", Help: "Forget a memory file, or the lines that hold some words", Scope: operation.Chat, Effect: operation.Destroys,
+	ForgetMemory = operation.New(operation.Info{Name: "memory.forget", Help: "Forget a memory file, or the lines that contain some words", Scope: operation.Chat, Effect: operation.Destroys,
 		Doc:    "It stays in the history and can be restored, unless it is forgotten for good.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/forget", ID: "forgetMemory", Tag: "memory", Body: "MemoryForget"}},
 		CLI: []operation.CLI{{Words: "memory forget", Args: "PATH [WORDS…]",
 			Example: "  chorus memory forget MEMORY.md ships on Fridays\n  chorus memory forget discord/MEMORY.md --for-good --yes"}},
 		MCP: "memory_forget",
-		Slash: []operation.Slash{{Words: "memory forget", Options: "path words", Help: "Forget what is remembered here, or the lines that hold some words", Example: "words:ships on Fridays",
-			Ask: "Forget `{path}`?\nOnly the lines that hold: {words}\n`/memory restore` brings it back."}},
+		Slash: []operation.Slash{{Words: "memory forget", Options: "path words", Help: "Forget what is remembered here, or the lines that contain some words", Example: "words:ships on Fridays",
+			Ask: "Forget `{path}`?\nOnly the lines that contain: {words}\n`/memory restore` restores it."}},
 		Done: "{path} is forgotten as you asked"}, Memory.ForgetMemory)
 
-	MemoryHistory = operation.New(operation.Info{Name: "memory.history", Help: "Show each change of a memory file: when, by whom, from where", Scope: operation.Read,
+	MemoryHistory = operation.New(operation.Info{Name: "memory.history", Help: "Show the history of a memory file: when, by whom, from where", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/memory/history", ID: "memoryHistory", Tag: "memory"}},
 		CLI:    []operation.CLI{{Words: "memory history", Args: "PATH"}},
-		Slash:  []operation.Slash{{Words: "memory history", Help: "Each change of what is remembered here: when, by whom, what", Example: "path:channel", Show: "**version {version}**, {at:minute}, {by} ({how})\n{diff:diff}"}},
+		Slash:  []operation.Slash{{Words: "memory history", Help: "Show each change of what is remembered here: when, by whom, what", Example: "path:channel", Show: "**version {version}**, {at:minute}, {by} ({how})\n{diff:diff}"}},
 		Tool:   "memory_history", Page: "/memory",
 		Columns: "VERSION=version | AT=at:minute | BY=by:40 | HOW=how | SESSION=session",
-		Empty:   "it was never changed"}, Memory.MemoryHistory)
+		Empty:   "no changes yet"}, Memory.MemoryHistory)
 
-	RestoreMemory = operation.New(operation.Info{Name: "memory.restore", Help: "Undo changes of a memory file: an earlier version holds again", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "That is a change like any other, and can be undone. Lines stay those of whoever wrote them.",
+	RestoreMemory = operation.New(operation.Info{Name: "memory.restore", Help: "Restore an earlier version of a memory file", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "This is a change like any other and can be undone. Lines keep their authors.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/memory/restore", ID: "restoreMemory", Tag: "memory", Body: "MemoryRestore"}},
 		CLI: []operation.CLI{{Words: "memory restore", Args: "PATH", Alias: "undo",
 			Example: "  chorus memory undo MEMORY.md\n  chorus memory restore MEMORY.md --version 3"}},
 		MCP:   "memory_restore",
-		Slash: []operation.Slash{{Words: "memory restore", Help: "Undo the last change of what is remembered here, or go back to a version", Example: "version:3"}},
+		Slash: []operation.Slash{{Words: "memory restore", Help: "Undo the last change of what is remembered here, or restore a version", Example: "version:3"}},
 		Done:  "{path} has version {version}"}, Memory.RestoreMemory)
 
-	Recall = operation.New(operation.Info{Name: "memory.recall", Help: "Find something again in memory and past conversations", Scope: operation.Read,
+	Recall = operation.New(operation.Info{Name: "memory.recall", Help: "Search memory and past conversations", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/recall", ID: "recall", Tag: "memory"}},
 		CLI:     []operation.CLI{{Words: "memory recall", Args: "WORDS…", Example: "  chorus memory recall release friday"}},
 		MCP:     "memory_recall",
-		Slash:   []operation.Slash{{Words: "memory recall", Options: "q", Help: "Find something again in memory and past conversations", Example: "words:release friday", Show: "- `{where}` {at:minute} {who:30}: {text:200}"}},
+		Slash:   []operation.Slash{{Words: "memory recall", Options: "q", Help: "Search memory and past conversations", Example: "words:release friday", Show: "- `{where}` {at:minute} {who:30}: {text:200}"}},
 		Columns: "WHERE=where | AT=at:minute | WHO=who:30 | FOUND=text:120", Page: "/memory",
 		Empty: "nothing was found"}, Memory.Recall)
 )

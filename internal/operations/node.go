@@ -33,7 +33,7 @@ type Node struct {
 // NodeDrain says which node is to hand over what it has.
 type NodeDrain struct {
 	Name string `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
-	Undo bool   `json:"undo,omitempty" doc:"let it take things again"`
+	Undo bool   `json:"undo,omitempty" doc:"let it take work again"`
 }
 
 // NodeDrained is a node that was told to.
@@ -45,8 +45,8 @@ type NodeDrained struct {
 // NodeLabels says what a node can be chosen by.
 type NodeLabels struct {
 	Name   string   `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
-	Add    []string `json:"add,omitempty" maxItems:"20" doc:"labels that it gets"`
-	Remove []string `json:"remove,omitempty" maxItems:"20" doc:"labels that it loses; its name stays one"`
+	Add    []string `json:"add,omitempty" maxItems:"20" doc:"labels to add"`
+	Remove []string `json:"remove,omitempty" maxItems:"20" doc:"labels to remove; its name always stays"`
 }
 
 // NodeLabelled is a node with the labels that it was given.
@@ -57,22 +57,22 @@ type NodeLabelled struct {
 
 // The operations on nodes.
 var (
-	ListNodes = operation.New(operation.Info{Name: "node.list", Help: "List the nodes: which processes share this database, and who has what", Scope: operation.Read,
-		Doc:  "Nodes share a PostgreSQL database. One that is dead is listed for an hour; what it had is taken over by others after about three seconds. One for whose files threads wait is listed as lost for as long as they do. With a database in a file there is one node.",
+	ListNodes = operation.New(operation.Info{Name: "node.list", Help: "List the nodes: the processes that share this database, and what each has", Scope: operation.Read,
+		Doc:  "Nodes share a PostgreSQL database. A dead node is listed for an hour; others take over its work after about three seconds. A node whose files threads wait for is listed as lost for as long as they wait. With a database in a file there is one node.",
 		HTTP: []operation.HTTP{{Route: "GET /api/nodes", ID: "listNodes"}},
 		CLI:  []operation.CLI{{Words: "node list"}}, Tool: "list_nodes",
 		Columns: "NAME=name | STATE=state | KIND=kind | THREADS=threads | WAITING=waiting | OWNS=owns | LABELS=labels | SINCE=since:minute | VERSION=version | ADDRESS=address",
 		Empty:   "no node is alive; start chorus serve"}, Nodes.ListNodes)
 
-	DrainNode = operation.New(operation.Info{Name: "node.drain", Help: "Have a node hand over what it has and take nothing new", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "Threads are released at their next step and go on elsewhere, bots are connected by another node. The process keeps running and answers requests; stop it when node list shows that it has nothing.",
+	DrainNode = operation.New(operation.Info{Name: "node.drain", Help: "Have a node hand over its work and take nothing new", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "Threads are released at their next step and continue elsewhere; another node connects the bots. The process keeps running and answers requests. Stop it when node list shows that it has nothing.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/nodes/{name}/drain", ID: "drainNode"}},
 		CLI:    []operation.CLI{{Words: "node drain", Args: "NAME", Example: "  chorus node drain berlin\n  chorus node drain berlin --undo"}},
 		Done:   "node {name} is {state}"}, Nodes.DrainNode)
 
-	LabelNode = operation.New(operation.Info{Name: "node.label", Help: "Give a node labels, or take them away", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "A thread or a task whose files are on certain machines has a label, and only nodes that carry it run it. A node's name is always one of its labels. Labels are kept over restarts.",
+	LabelNode = operation.New(operation.Info{Name: "node.label", Help: "Add or remove labels of a node", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "A thread or task whose files are on certain machines has a label, and only nodes with that label run it. A node's name is always one of its labels. Labels survive restarts.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Invalid},
 		HTTP:   []operation.HTTP{{Route: "POST /api/nodes/{name}/labels", ID: "labelNode"}},
 		CLI:    []operation.CLI{{Words: "node label", Args: "NAME", Example: "  chorus node label berlin --add shared-disk\n  chorus node label berlin --remove shared-disk"}},

@@ -39,20 +39,20 @@ type NoteQuery struct {
 
 // NoteRef names a note.
 type NoteRef struct {
-	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"its title or its file"`
+	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"its title or its file name"`
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 }
 
 // NoteText is something to be noted.
 type NoteText struct {
-	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"its title; the file's name is made of it"`
+	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"its title; the file name is derived from it"`
 	Content string `json:"content" maxLen:"1000000" doc:"Markdown"`
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 }
 
 // NoteAddition is something to be added to a note.
 type NoteAddition struct {
-	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file"`
+	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file name"`
 	Content string `json:"content" minLen:"1" maxLen:"1000000" doc:"Markdown"`
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Key     string `json:"-" key:"true"`
@@ -60,10 +60,10 @@ type NoteAddition struct {
 
 // NotePromotion makes a task of a note.
 type NotePromotion struct {
-	Title    string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file"`
+	Title    string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file name"`
 	Project  string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Priority int    `json:"priority,omitempty" min:"1" max:"1000000" doc:"of the task; lower is sooner; left out: 100"`
-	Approval bool   `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"somebody must say yes before the result is merged"`
+	Approval bool   `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"require approval before the result is merged"`
 	Key      string `json:"-" key:"true"`
 }
 
@@ -107,14 +107,14 @@ var (
 		Columns: "FILE=name | TITLE=title:60 | BYTES=sizeBytes | CHANGED=modified:minute",
 		Empty:   "there are no notes; write one: chorus note write 'Release plan' '…' -p PROJECT"}, Notes.ListNotes)
 
-	WriteNote = operation.New(operation.Info{Name: "note.write", Help: "Write a note, or another text into one", Scope: operation.Chat, Effect: operation.Changes,
+	WriteNote = operation.New(operation.Info{Name: "note.write", Help: "Write a note, or replace its text", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/notes", ID: "writeNote", Body: "NoteText"}},
 		CLI:    []operation.CLI{{Words: "note write", Args: "TITLE CONTENT", Example: "  chorus note write 'Release plan' '# Release plan' -p my-web-app"}},
 		Slash:  []operation.Slash{{Words: "note write"}},
 		Tool:   "write_note", Done: "{name} is {status}"}, Notes.WriteNote)
 
-	AppendNote = operation.New(operation.Info{Name: "note.append", Help: "Add to a note; one that is not there is made", Scope: operation.Chat, Effect: operation.Creates,
+	AppendNote = operation.New(operation.Info{Name: "note.append", Help: "Add to a note, and create it if it is missing", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/notes", ID: "appendNote", Body: "NoteAddition", Status: 200}},
 		CLI:    []operation.CLI{{Words: "note append", Args: "TITLE CONTENT"}},
@@ -135,22 +135,22 @@ var (
 		Slash:  []operation.Slash{{Words: "note delete"}},
 		Tool:   "delete_note", Done: "{name} is deleted"}, Notes.DeleteNote)
 
-	PromoteNote = operation.New(operation.Info{Name: "note.promote", Help: "Make a task of a note", Scope: operation.Chat, Effect: operation.Creates,
+	PromoteNote = operation.New(operation.Info{Name: "note.promote", Help: "Turn a note into a task", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/notes/{title}/promote", ID: "promoteNote", Body: "NotePromotion", Status: 201}},
 		CLI:    []operation.CLI{{Words: "note promote", Args: "TITLE"}},
 		Slash:  []operation.Slash{{Words: "note promote"}},
 		Tool:   "promote_note", Done: "task {id} is {status}"}, Notes.PromoteNote)
 
-	CompareSpecsNotes = operation.New(operation.Info{Name: "note.specs", Help: "List a project's specifications beside its notes", Scope: operation.Read,
+	CompareSpecsNotes = operation.New(operation.Info{Name: "note.specs", Help: "List a project's specifications, next to its notes", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/notes/specs", ID: "compareSpecsNotes"}},
 		CLI:    []operation.CLI{{Words: "note specs"}},
 		Slash:  []operation.Slash{{Words: "note specs"}},
 		Tool:   "compare_specs_notes"}, Notes.CompareSpecsNotes)
 
-	OpenNotesThread = operation.New(operation.Info{Name: "note.thread", Help: "Open a thread in which everything that is said becomes notes of a project", Scope: operation.Chat, Effect: operation.Creates,
-		Doc:    "The thread is opened in the project's channel, or where it is asked for. The agent there sorts each message into a note and confirms it in a line.",
+	OpenNotesThread = operation.New(operation.Info{Name: "note.thread", Help: "Open a thread in which every message becomes a note of a project", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "The thread is opened in the project's channel, or where you ask for it. The agent there sorts each message into a note and confirms it in one line.",
 		Errors: []operation.Kind{operation.NotFound, operation.Forbidden, operation.Unavailable},
 		HTTP:   []operation.HTTP{{Route: "POST /api/notes/thread", ID: "openNotesThread", Body: "NotesThreadStart", Status: 201}},
 		CLI:    []operation.CLI{{Words: "note thread", Example: "  chorus note thread -p my-web-app"}},

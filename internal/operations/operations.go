@@ -16,11 +16,11 @@ func All() *operation.Set {
 // Groups say what the chat commands with the same first word are about.
 func Groups() map[string]string {
 	return map[string]string{
-		"memory": "What agents remember", "skill": "What agents have learned to do", "schedule": "What is said to agents at set times",
-		"hook": "What runs by itself when something happens or a time comes", "process": "Commands that agents left running",
-		"project": "Projects that tasks are for", "task": "Tasks that agents work on", "repo": "Repositories of projects", "git": "What is done in repositories of projects",
-		"note": "Notes of projects", "system": "All work at a glance, and the server",
-		"profile": "Permission profiles: look at them, try one, save your own",
-		"worker":  "Who works on tasks", "node": "Servers that share one database", "thread": "Conversations",
+		"memory": "What agents remember", "skill": "Skills that agents have", "schedule": "Messages to agents at set times",
+		"hook": "Automatic runs, on events or at set times", "process": "Commands that agents run in the background",
+		"project": "Projects with their tasks", "task": "Tasks for agents", "repo": "Repositories of projects", "git": "Git commands in repositories of projects",
+		"note": "Notes of projects", "system": "The state of all work and of the server",
+		"profile": "Permission profiles: show, try and save them",
+		"worker":  "Workers that run tasks", "node": "Servers that share one database", "thread": "Conversations",
 	}
 }

@@ -2,8 +2,8 @@ package operations
 
 // Page says which part of a list is asked for.
 type Page struct {
-	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" slash:"-" doc:"at most so many"`
+	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit  int    `json:"limit,omitempty" min:"1" max:"200" default:"50" slash:"-" doc:"maximum number of results"`
 }
 
 // Most is how many items the page has at most.

@@ -36,30 +36,30 @@ type PlanStep struct {
 
 // The operations on plans.
 var (
-	GetTaskPlan = operation.New(operation.Info{Name: "task.plan", Help: "Show the plan that a task gave, step by step", Scope: operation.Read,
+	GetTaskPlan = operation.New(operation.Info{Name: "task.plan", Help: "Show the plan of a task, step by step", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/plan", ID: "getTaskPlan", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "task plan", Args: "ID"}},
 		Tool:   "get_task_plan"}, Plans.GetTaskPlan)
 
-	ApprovePlan = operation.New(operation.Info{Name: "task.approve-plan", Help: "Say yes to a task's plan, so that its steps become tasks", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "Each step needs the one before it. All work on the task's branch, and the last one has it merged.",
+	ApprovePlan = operation.New(operation.Info{Name: "task.approve-plan", Help: "Approve a task's plan, so that its steps become tasks", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "Each step needs the one before it. All of them work on the task's branch, which the last one merges.",
 		Errors: []operation.Kind{operation.Forbidden, operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/plan/approve", ID: "approvePlan", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "task approve-plan", Args: "ID"}},
 		Tool:   "approve_plan", Done: "the plan of task {id} is approved"}, Plans.ApprovePlan)
 
-	RejectPlan = operation.New(operation.Info{Name: "task.reject-plan", Help: "Have a task's plan made anew, with what is to be planned otherwise", Scope: operation.Chat, Effect: operation.Changes,
+	RejectPlan = operation.New(operation.Info{Name: "task.reject-plan", Help: "Reject a task's plan and say what should change", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/plan/reject", ID: "rejectPlan", Body: "TaskFeedback", Tag: "tasks"}},
-		CLI:    []operation.CLI{{Words: "task reject-plan", Args: "ID FEEDBACK", Example: "  chorus task reject-plan calm-otter 'Begin with the tests'"}},
+		CLI:    []operation.CLI{{Words: "task reject-plan", Args: "ID FEEDBACK", Example: "  chorus task reject-plan calm-otter 'Start with the tests'"}},
 		Tool:   "reject_plan", Done: "task {id} is {status} again"}, Plans.RejectPlan)
 
-	DeletePlan = operation.New(operation.Info{Name: "task.delete-plan", Help: "Take what a task gave for its result instead of a plan, so that it is merged", Scope: operation.Chat, Effect: operation.Changes,
+	DeletePlan = operation.New(operation.Info{Name: "task.delete-plan", Help: "Use a task's plan as its result, so that it is merged", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}/plan", ID: "deletePlan", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "task delete-plan", Args: "ID"}},
-		Tool:   "delete_plan", Done: "task {id} goes on without a plan"}, Plans.DeletePlan)
+		Tool:   "delete_plan", Done: "task {id} continues without a plan"}, Plans.DeletePlan)
 )
 
 func plans() []operation.Any {

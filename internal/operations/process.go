@@ -20,21 +20,21 @@ type Processes interface {
 // ProcessQuery says which processes are listed.
 type ProcessQuery struct {
 	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only those of this session"`
-	Running bool   `json:"running,omitempty" doc:"only those that run"`
+	Running bool   `json:"running,omitempty" doc:"only running ones"`
 }
 
 // ProcessRef names a process.
 type ProcessRef struct {
-	ID string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
+	ID string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
 }
 
 // ProcessLogQuery says what of a process's output is read.
 type ProcessLogQuery struct {
-	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
-	Lines int    `json:"lines,omitempty" min:"1" max:"5000" cli:"lines,n" doc:"how many of the last lines; left out: 20"`
-	From  int64  `json:"from,omitempty" min:"1" doc:"everything from this position on, instead of the last lines"`
-	Bytes int    `json:"bytes,omitempty" min:"1" max:"1048576" doc:"at most so many bytes; left out: 65536"`
-	Whole bool   `json:"whole,omitempty" doc:"with from: a last line that is not complete is left for the next time, unless the process is over"`
+	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
+	Lines int    `json:"lines,omitempty" min:"1" max:"5000" cli:"lines,n" doc:"number of last lines; left out: 20"`
+	From  int64  `json:"from,omitempty" min:"1" doc:"everything from this position, instead of the last lines"`
+	Bytes int    `json:"bytes,omitempty" min:"1" max:"1048576" doc:"maximum number of bytes; left out: 65536"`
+	Whole bool   `json:"whole,omitempty" doc:"with from: leave an incomplete last line for the next time, unless the process has ended"`
 }
 
 // ProcessOutput is a piece of what a process printed.
@@ -49,15 +49,15 @@ type ProcessOutput struct {
 
 // HookWords are instructions in plain language.
 type HookWords struct {
-	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
-	ID           string `json:"id,omitempty" maxLen:"64" noun:"process" cli:"process" doc:"for this process: a model of its agent reads what the grammar does not understand, at your expense"`
+	Instructions string `json:"instructions" minLen:"1" maxLen:"4000" doc:"what should happen when, in plain words, such as 'when it fails, tell me'"`
+	ID           string `json:"id,omitempty" maxLen:"64" noun:"process" cli:"process" doc:"for this process: its agent's model reads what the grammar does not understand, at your expense"`
 }
 
 // NewProcessHooks are hooks for a process that runs.
 type NewProcessHooks struct {
-	ID           string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its beginning"`
-	Instructions string `json:"instructions,omitempty" maxLen:"4000" doc:"what shall happen when, in plain words, such as 'when it fails, tell me'"`
-	Hooks        string `json:"hooks,omitempty" maxLen:"60000" slash:"-" doc:"instead: hooks spelled out as a JSON list, as words that a model read were shown"`
+	ID           string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
+	Instructions string `json:"instructions,omitempty" maxLen:"4000" doc:"what should happen when, in plain words, such as 'when it fails, tell me'"`
+	Hooks        string `json:"hooks,omitempty" maxLen:"60000" slash:"-" doc:"instead of instructions: hooks as a JSON list, as they were shown after a model read the instructions"`
 }
 
 // Process is a command that was left running.
@@ -109,7 +109,7 @@ type ProcessHookFired struct {
 // The operations on processes. Agents have tools of their own for what they left running themselves (package tool/process): these
 // here are a person's, over all of their processes, and so also for the person's own MCP clients.
 var (
-	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List the commands that agents left running, the newest first", Scope: operation.Read,
+	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List background commands of agents, newest first", Scope: operation.Read,
 		MCP:    "process_list",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes", Tag: "processes", ID: "listProcesses"}},
@@ -117,7 +117,7 @@ var (
 		Slash:  []operation.Slash{{Words: "process list", Options: "running", Example: "running:True", Show: "- `{id}` {status}, {startedAt:minute}: {command:100}\n  {lastLine:100}"}},
 		Page:   "/processes", Label: "{command:50}, {status} since {startedAt:minute}",
 		Columns: "ID=id | STATUS=status | STARTED=startedAt:minute | AGENT=agent | OWNER=ownerName:30 | COMMAND=command:60 | LAST LINE=lastLine:40",
-		Empty:   "nothing was left running; agents do that with run_background"}, Processes.ListProcesses)
+		Empty:   "there are no processes; agents start them with run_background"}, Processes.ListProcesses)
 
 	GetProcess = operation.New(operation.Info{Name: "process.get", Help: "Show a process with its hooks and what they did", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
@@ -127,7 +127,7 @@ var (
 		Slash: []operation.Slash{{Words: "process show", Example: "id:01K9",
 			Show: "`{command:300}`\n{status} {why}, since {startedAt:minute}\nended {endedAt:minute} with {exit}\n{hooks:list}\n{fired:list}"}}, Page: "/processes"}, Processes.GetProcess)
 
-	ProcessLogs = operation.New(operation.Info{Name: "process.logs", Help: "Read what a process printed", Scope: operation.Read,
+	ProcessLogs = operation.New(operation.Info{Name: "process.logs", Help: "Read the output of a process", Scope: operation.Read,
 		Doc:    "The last 16 MB are kept, for a week after its end. `next` is the position to read on from.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/processes/{id}/logs", Tag: "processes", ID: "processLogs"}},
@@ -136,7 +136,7 @@ var (
 		Slash:  []operation.Slash{{Words: "process logs", Options: "id lines", Set: map[string]any{"bytes": 1500}, Example: "id:01K9 lines:50", Show: "{text:block}\n{status}, {total} bytes in all"}},
 		Done:   "{text}", Page: "/processes"}, Processes.ProcessLogs)
 
-	KillProcess = operation.New(operation.Info{Name: "process.kill", Help: "End a process: it is asked to, and killed if it does not within 5 seconds", Scope: operation.Chat, Effect: operation.Changes,
+	KillProcess = operation.New(operation.Info{Name: "process.kill", Help: "End a process; it is killed if it does not end within 5 seconds", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/kill", Tag: "processes", ID: "killProcess"}},
 		CLI:    []operation.CLI{{Words: "process kill", Args: "ID"}},
@@ -144,13 +144,13 @@ var (
 		Slash:  []operation.Slash{{Words: "process kill", Example: "id:01K9"}},
 		Done:   "process {id} is {status}"}, Processes.KillProcess)
 
-	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what shall happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,
-		Doc: "`chorus process understand` shows how words are understood. What the grammar does not understand is read by a model and answered with 409: nothing holds until " +
-			"the hooks that were shown are given as `hooks`. Hooks act with the rights and the money of whoever the process belongs to.",
+	HookProcess = operation.New(operation.Info{Name: "process.hook", Help: "Say what should happen when a process ends, prints something or takes long", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: "`chorus process understand` shows how words are understood. Instructions that the grammar does not understand are read by a model and answered with 409: nothing applies until " +
+			"you send the hooks that were shown as `hooks`. Hooks run with the rights and the money of the process's owner.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/processes/{id}/hooks", Tag: "processes", ID: "hookProcess", Body: "NewProcessHooks"}},
 		CLI:    []operation.CLI{{Words: "process hook", Args: "ID [INSTRUCTIONS]", Example: "  chorus process hook 01J9 'when it fails, look at the log and fix it'"}},
-		Slash:  []operation.Slash{{Words: "process hook", Options: "id instructions", First: "process.understand", Help: "Say what shall happen when a process ends, prints or takes long; it is shown first"}},
+		Slash:  []operation.Slash{{Words: "process hook", Options: "id instructions", First: "process.understand", Help: "Say what should happen when a process ends, prints or takes long; it is shown first"}},
 		MCP:    "process_hook",
 		Done:   "process {id} has its hooks; `chorus process show {id}` lists them"}, Processes.HookProcess)
 
@@ -159,7 +159,7 @@ var (
 		HTTP:    []operation.HTTP{{Route: "GET /api/processes/understand", Tag: "processes", ID: "previewHooks"}},
 		CLI:     []operation.CLI{{Words: "process understand", Args: "INSTRUCTIONS", Example: "  chorus process understand 'tell me when it is done; if it fails, fix it'"}},
 		MCP:     "process_understand",
-		Columns: "UNDERSTOOD AS=says", Empty: "nothing shall happen"}, Processes.PreviewHooks)
+		Columns: "UNDERSTOOD AS=says", Empty: "nothing would happen"}, Processes.PreviewHooks)
 )
 
 func processes() []operation.Any {

@@ -24,19 +24,19 @@ type ProfileRef struct {
 
 // ProfileDraft are rules that are thought of; lists that are left out are as they are now.
 type ProfileDraft struct {
-	Name  string   `json:"name" minLen:"1" maxLen:"64" doc:"the profile's name; it need not be there yet"`
-	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking; each an expression for whole actions such as tool:bash:go test( .*)?"`
+	Name  string   `json:"name" minLen:"1" maxLen:"64" doc:"the profile's name; it need not exist yet"`
+	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking; each an expression that matches whole actions, such as tool:bash:go test( .*)?"`
 	Ask   []string `json:"ask,omitempty" maxItems:"500" doc:"what a person is asked about"`
 	Deny  []string `json:"deny,omitempty" maxItems:"500" doc:"what is refused, whatever the other lists say"`
-	From  string   `json:"from,omitempty" maxLen:"64" noun:"profile" doc:"the profile that it is compared with; left out: itself as it is saved, standard for a new one"`
+	From  string   `json:"from,omitempty" maxLen:"64" noun:"profile" doc:"the profile to compare with; left out: its saved version, or standard for a new one"`
 	Agent string   `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only past calls of this agent"`
-	Last  int      `json:"last,omitempty" min:"1" max:"20000" default:"2000" doc:"so many of the newest decisions are looked at"`
+	Last  int      `json:"last,omitempty" min:"1" max:"20000" default:"2000" doc:"how many of the newest decisions to check"`
 }
 
 // ProfileEdit are the rules that a profile is to have.
 type ProfileEdit struct {
 	Name  string   `json:"name" minLen:"2" maxLen:"32" pattern:"^[a-z][a-z0-9-]*$" doc:"the profile's name: a–z, 0–9 and hyphens"`
-	Seen  string   `json:"seen,omitempty" maxLen:"64" doc:"the version that you looked at: refused when there is another by now; left out: whatever is there is replaced"`
+	Seen  string   `json:"seen,omitempty" maxLen:"64" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
 	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking"`
 	Ask   []string `json:"ask,omitempty" maxItems:"500" doc:"what a person is asked about"`
 	Deny  []string `json:"deny,omitempty" maxItems:"500" doc:"what is refused, whatever the other lists say"`
@@ -112,32 +112,32 @@ type TrialCall struct {
 
 // The operations on permission profiles.
 var (
-	GetProfile = operation.New(operation.Info{Name: "profile.get", Help: "Show a permission profile: its rules in words, and which agents have it", Scope: operation.Admin,
+	GetProfile = operation.New(operation.Info{Name: "profile.get", Help: "Show a permission profile: its rules in words, and which agents use it", Scope: operation.Admin,
 		HTTP: []operation.HTTP{{Route: "GET /api/profiles/{name}", ID: "getProfile", Tag: "agents"}},
 		CLI:  []operation.CLI{{Words: "permit profile show", Args: "NAME", Example: "  chorus permit profile show standard"}},
 		Page: "/permissions"}, Profiles.GetProfile)
 
 	TryProfile = operation.New(operation.Info{Name: "profile.try", Help: "Show how past calls would be decided under other rules; nothing is saved", Scope: operation.Admin,
-		Doc:    "The newest decisions of the audit log are judged again by the rules as they are and by those of the draft. Answers that people gave, and what was allowed for good, do not count: it is said what would be asked.",
+		Doc:    "The newest decisions of the audit log are evaluated again under the current rules and under the draft. Answers of people and calls that somebody has always allowed do not count: the result says what would be asked.",
 		HTTP:   []operation.HTTP{{Route: "POST /api/profiles/{name}/try", ID: "tryProfile", Tag: "agents", Body: "ProfileDraft"}},
 		CLI:    []operation.CLI{{Words: "permit profile try", Args: "NAME", Example: "  chorus permit profile try standard --deny 'tool:bash:curl( .*)?'"}},
 		Errors: []operation.Kind{operation.NotFound},
 		Page:   "/permissions"}, Profiles.TryProfile)
 
 	SaveProfile = operation.New(operation.Info{Name: "profile.save", Help: "Save a permission profile of your own", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "It is kept in settings.json. Lists that are left out stay as they are. With the version that you looked at it is refused when there is another by now, and the answer has the difference.",
+		Doc:    "It is stored in settings.json. Lists that you leave out do not change. With the version that you read, the change is refused if there is a newer one, and the answer has the difference.",
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/profiles/{name}", ID: "saveProfile", Tag: "agents", Body: "ProfileEdit", NeedsBody: true}},
 		CLI:    []operation.CLI{{Words: "permit profile save", Args: "NAME", Example: "  chorus permit profile save careful --allow 'tool:read:.*' --ask 'tool:bash:.*'"}},
-		Done:   "{name} is saved; it counts from the next call on"}, Profiles.SaveProfile)
+		Done:   "{name} is saved; it applies from the next call"}, Profiles.SaveProfile)
 
-	RemoveProfile = operation.New(operation.Info{Name: "profile.remove", Help: "Remove a permission profile that no agent has", Scope: operation.Admin, Effect: operation.Destroys,
+	RemoveProfile = operation.New(operation.Info{Name: "profile.remove", Help: "Remove a permission profile that no agent uses", Scope: operation.Admin, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/profiles/{name}", ID: "removeProfile", Tag: "agents"}},
 		CLI:    []operation.CLI{{Words: "permit profile remove", Args: "NAME"}},
-		Done:   "{name} is gone"}, Profiles.RemoveProfile)
+		Done:   "{name} is removed"}, Profiles.RemoveProfile)
 
-	ExplainRule = operation.New(operation.Info{Name: "rule.explain", Help: "Say in words what a permission rule is about", Scope: operation.Read,
+	ExplainRule = operation.New(operation.Info{Name: "rule.explain", Help: "Explain a permission rule in words", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/rules/explain", ID: "explainRule", Tag: "approvals"}},
 		CLI:  []operation.CLI{{Words: "permit words", Args: "RULE", Example: "  chorus permit words 'tool:bash:go (build|test)( .*)?'"}},
 		Done: "{words}"}, Profiles.ExplainRule)

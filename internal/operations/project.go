@@ -27,13 +27,13 @@ type Projects interface {
 
 // NewProject is what a project is made of.
 type NewProject struct {
-	Name     string  `json:"name" minLen:"1" maxLen:"100" doc:"its name; its id is made of it: \"My Web App\" becomes my-web-app"`
-	Weight   float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers beside other projects; left out: 1"`
-	MaxRuns  int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once; left out: 2"`
-	Repo     string  `json:"repoUrl,omitempty" maxLen:"2048" tool:"repo_url" cli:"repo" slash:"repo" doc:"a repository to work on: an address to clone, or a folder on the server; more can be added later"`
-	Branch   string  `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"-" doc:"the branch that work is merged into; left out: the repository's own"`
-	Shared   *bool   `json:"shared,omitempty" slashDoc:"everybody here sees it and gives it tasks; left out: yes" doc:"everybody who may talk to this Chorus sees it and gives it tasks; left out: yes for one that is made on a chat platform"`
-	Channels *bool   `json:"autoCreateChannels,omitempty" tool:"auto_create_channels" cli:"-" slash:"-" doc:"make a channel for it where it is asked for on a chat platform"`
+	Name     string  `json:"name" minLen:"1" maxLen:"100" doc:"its name; the id is derived from it: \"My Web App\" becomes my-web-app"`
+	Weight   float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers relative to other projects; left out: 1"`
+	MaxRuns  int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks run at once; left out: 2"`
+	Repo     string  `json:"repoUrl,omitempty" maxLen:"2048" tool:"repo_url" cli:"repo" slash:"repo" doc:"a repository to work on: a URL to clone, or a folder on the server; you can add more later"`
+	Branch   string  `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"-" doc:"the branch to merge into; left out: the repository's default"`
+	Shared   *bool   `json:"shared,omitempty" slashDoc:"everybody here can see it and add tasks; left out: yes" doc:"everybody who may talk to this Chorus can see it and add tasks; left out: yes if it is created on a chat platform"`
+	Channels *bool   `json:"autoCreateChannels,omitempty" tool:"auto_create_channels" cli:"-" slash:"-" doc:"on a chat platform, create a channel for it"`
 	Board    string  `json:"board,omitempty" enum:"channel,forum" cli:"-" slash:"-" doc:"with autoCreateChannels: a channel with cards, or a forum with a post for each task; left out: channel"`
 	Key      string  `json:"-" key:"true"`
 }
@@ -42,12 +42,12 @@ type NewProject struct {
 type ProjectChanges struct {
 	ID         string   `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
 	Name       string   `json:"name,omitempty" maxLen:"100" doc:"another name; the id stays"`
-	Weight     *float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers beside other projects"`
-	MaxRuns    *int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks are worked on at once"`
-	TokenLimit *int64   `json:"budgetLimit,omitempty" min:"0" tool:"budget_limit" cli:"token-limit" slash:"token_limit" doc:"tokens that its tasks may take in 24 hours; 0: no limit"`
+	Weight     *float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers relative to other projects"`
+	MaxRuns    *int     `json:"maxConcurrentAgents,omitempty" min:"1" max:"64" tool:"max_concurrent_agents" cli:"max-agents" slash:"max_agents" doc:"how many of its tasks run at once"`
+	TokenLimit *int64   `json:"budgetLimit,omitempty" min:"0" tool:"budget_limit" cli:"token-limit" slash:"token_limit" doc:"tokens that its tasks may use in 24 hours; 0: no limit"`
 	Shared     *bool    `json:"shared,omitempty" slash:"-" doc:"everybody who may talk to this Chorus sees it"`
-	Approvers  string   `json:"approvers,omitempty" maxLen:"2000" slash:"-" doc:"who may say yes to what its tasks gave: owner, local, role:NAME or keys such as discord:123, with commas; anyone: whoever sees it"`
-	OnConflict string   `json:"onConflict,omitempty" enum:"ask,task" tool:"on_conflict" cli:"on-conflict" slash:"-" doc:"what becomes of a merge with conflicts: ask a person, or make a task that resolves it"`
+	Approvers  string   `json:"approvers,omitempty" maxLen:"2000" slash:"-" doc:"who can approve results of its tasks: owner, local, role:NAME or keys such as discord:123, separated by commas; anyone: everybody who sees it"`
+	OnConflict string   `json:"onConflict,omitempty" enum:"ask,task" tool:"on_conflict" cli:"on-conflict" slash:"-" doc:"what to do about merge conflicts: ask a person, or create a task that resolves them"`
 }
 
 // ProjectRef names a project.
@@ -67,7 +67,7 @@ type RepoQuery struct {
 // ProjectDeletion names a project that is to go.
 type ProjectDeletion struct {
 	ID      string `json:"id" minLen:"1" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id"`
-	Archive bool   `json:"archiveChannels,omitempty" tool:"archive_channels" cli:"archive-channels" slash:"archive_channels" doc:"let its channel on a chat platform be archived"`
+	Archive bool   `json:"archiveChannels,omitempty" tool:"archive_channels" cli:"archive-channels" slash:"archive_channels" doc:"archive its channel on the chat platform"`
 }
 
 // DeletedProject says what went.
@@ -150,11 +150,11 @@ type Project struct {
 // NewRepo is a repository to be registered.
 type NewRepo struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
-	Source  string `json:"source" enum:"clone,link,init" doc:"clone (of a url), link (a checkout that is there: it is never pushed) or init (a new one)"`
-	URL     string `json:"url,omitempty" maxLen:"2048" doc:"of a clone: where from"`
-	Path    string `json:"path,omitempty" maxLen:"4096" doc:"of a link: the folder on the server"`
-	Name    string `json:"name,omitempty" maxLen:"100" doc:"its name; left out: that of the url or of the folder"`
-	Branch  string `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"branch" doc:"the branch that work is merged into; left out: the repository's own"`
+	Source  string `json:"source" enum:"clone,link,init" doc:"clone (of a URL), link (an existing checkout, never pushed) or init (a new one)"`
+	URL     string `json:"url,omitempty" maxLen:"2048" doc:"for a clone: the URL"`
+	Path    string `json:"path,omitempty" maxLen:"4096" doc:"for a link: the folder on the server"`
+	Name    string `json:"name,omitempty" maxLen:"100" doc:"its name; left out: taken from the URL or the folder"`
+	Branch  string `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"branch" slash:"branch" doc:"the branch to merge into; left out: the repository's default"`
 	Key     string `json:"-" key:"true"`
 }
 
@@ -177,15 +177,15 @@ var (
 		Tool:    "list_projects",
 		Label:   "{name:60} ({status}, {openTasks} open)",
 		Columns: "ID=id | NAME=name:40 | STATUS=status | OPEN TASKS=openTasks | WEIGHT=creditWeight | AT ONCE=maxConcurrentAgents | TOKENS (24 H)=tokensUsed",
-		Empty:   "there are no projects; make one: chorus project create 'My Web App'"}, Projects.ListProjects)
+		Empty:   "there are no projects; create one: chorus project create 'My Web App'"}, Projects.ListProjects)
 
-	CreateProject = operation.New(operation.Info{Name: "project.create", Help: "Make a project that tasks can be given to", Scope: operation.Chat, Effect: operation.Creates,
+	CreateProject = operation.New(operation.Info{Name: "project.create", Help: "Create a project for tasks", Scope: operation.Chat, Effect: operation.Creates,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects", ID: "createProject", Body: "NewProject", Status: 201}},
 		CLI: []operation.CLI{{Words: "project create", Args: "NAME",
 			Example: "  chorus project create 'My Web App' --repo https://github.com/me/web-app.git\n  chorus project create Website --repo ~/src/website --max-agents 1"}},
 		Slash: []operation.Slash{{Words: "project create"}},
-		Tool:  "create_project", Done: "project {id} is there"}, Projects.CreateProject)
+		Tool:  "create_project", Done: "project {id} is created"}, Projects.CreateProject)
 
 	GetProject = operation.New(operation.Info{Name: "project.get", Help: "Show a project with its repositories and how many tasks it has", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
@@ -202,29 +202,29 @@ var (
 		Slash:  []operation.Slash{{Words: "project edit"}},
 		Tool:   "edit_project", Done: "project {id} is changed"}, Projects.EditProject)
 
-	PauseProject = operation.New(operation.Info{Name: "project.pause", Help: "Begin no more tasks of a project; those that are worked on go on", Scope: operation.Chat, Effect: operation.Changes,
+	PauseProject = operation.New(operation.Info{Name: "project.pause", Help: "Start no more tasks of a project; tasks in progress continue", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/pause", ID: "pauseProject"}},
 		CLI:    []operation.CLI{{Words: "project pause", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "project pause"}},
 		Tool:   "pause_project", Done: "project {id} is paused"}, Projects.PauseProject)
 
-	ResumeProject = operation.New(operation.Info{Name: "project.resume", Help: "Let a paused project go on", Scope: operation.Chat, Effect: operation.Changes,
+	ResumeProject = operation.New(operation.Info{Name: "project.resume", Help: "Resume a paused project", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/{id}/resume", ID: "resumeProject"}},
 		CLI:    []operation.CLI{{Words: "project resume", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "project resume"}},
-		Tool:   "resume_project", Done: "project {id} goes on"}, Projects.ResumeProject)
+		Tool:   "resume_project", Done: "project {id} is resumed"}, Projects.ResumeProject)
 
-	DeleteProject = operation.New(operation.Info{Name: "project.delete", Help: "Delete a project with its tasks; files and conversations stay", Scope: operation.Chat, Effect: operation.Destroys,
+	DeleteProject = operation.New(operation.Info{Name: "project.delete", Help: "Delete a project with its tasks; files and conversations are kept", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/projects/{id}", ID: "deleteProject"}},
 		CLI:    []operation.CLI{{Words: "project delete", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "project delete"}},
 		Tool:   "delete_project", Done: "project {deleted} is deleted"}, Projects.DeleteProject)
 
-	SetActiveProject = operation.New(operation.Info{Name: "project.activate", Help: "Say which project this conversation is about, or none", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "Commands that need a project take this one where none is named.",
+	SetActiveProject = operation.New(operation.Info{Name: "project.activate", Help: "Set or clear the active project of this conversation", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "Commands that need a project use this one if none is named.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/projects/active", ID: "setActiveProject", Body: "ActiveProjectChoice"}},
 		CLI:    []operation.CLI{{Words: "project activate", Args: "SESSION [PROJECTID]", Example: "  chorus project activate 01J9 my-web-app"}},
@@ -259,7 +259,7 @@ var (
 		Tool:  "get_project_for_channel"}, Projects.GetProjectForChannel)
 
 	AddRepo = operation.New(operation.Info{Name: "repo.add", Help: "Register a repository for a project", Scope: operation.Chat, Effect: operation.Creates,
-		Doc:    "It is cloned or made when a task first needs it. A link is worked on in worktrees of its own and never pushed.",
+		Doc:    "It is cloned or created when a task first needs it. Tasks work on a link in its own worktrees, and it is never pushed.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/repos", ID: "addRepo", Body: "NewRepo", Status: 201}},
 		CLI: []operation.CLI{{Words: "repo add", Args: "SOURCE",

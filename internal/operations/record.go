@@ -19,8 +19,8 @@ type Records interface {
 
 // ForgetRequest names somebody whose words are to be forgotten.
 type ForgetRequest struct {
-	Person string `json:"person" minLen:"3" maxLen:"200" doc:"who: kind:id, for example discord:110000000000000042"`
-	DryRun bool   `json:"dryRun,omitempty" doc:"only say how much it would be"`
+	Person string `json:"person" minLen:"3" maxLen:"200" doc:"who: kind:id, such as discord:110000000000000042"`
+	DryRun bool   `json:"dryRun,omitempty" doc:"only show how much would be removed"`
 }
 
 // Forgotten is what was forgotten of somebody.
@@ -34,8 +34,8 @@ type Forgotten struct {
 
 // CostQuery is over which time and by what spending is summed.
 type CostQuery struct {
-	By    string `json:"by,omitempty" enum:"model,agent,person,channel,thread,session,day,month,run" default:"model" doc:"what is summed up together"`
-	Since string `json:"since,omitempty" maxLen:"40" default:"month" doc:"from when on: 2026-11-01, 2026-11, 7d, 12h, today, month or all"`
+	By    string `json:"by,omitempty" enum:"model,agent,person,channel,thread,session,day,month,run" default:"model" doc:"what to group by"`
+	Since string `json:"since,omitempty" maxLen:"40" default:"month" doc:"the start: 2026-11-01, 2026-11, 7d, 12h, today, month or all"`
 	// Under is how the ids of the threads begin that are counted; it cannot be sent over the wire.
 	Under string `json:"-"`
 }
@@ -76,21 +76,21 @@ type Budget struct {
 type AuditQuery struct {
 	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" cli:"thread" doc:"only this session's"`
 	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
-	Who      string    `json:"who,omitempty" maxLen:"200" cli:"principal" doc:"only what this one asked for, for example local:ada"`
+	Who      string    `json:"who,omitempty" maxLen:"200" cli:"principal" doc:"only what this person asked for, such as local:ada"`
 	Decision string    `json:"decision,omitempty" maxLen:"64" doc:"allow, ask_approved, ask_denied, deny or changed"`
 	Run      string    `json:"run,omitempty" maxLen:"64" doc:"only this run's"`
 	Since    time.Time `json:"since,omitzero" doc:"not older than this moment"`
 	Until    time.Time `json:"until,omitzero" doc:"older than this moment"`
 	Before   int64     `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only lines with a smaller number"`
-	Cursor   string    `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"at most so many"`
+	Cursor   string    `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"maximum number of results"`
 }
 
 // AuditExport says which lines of the audit log are written, and how.
 type AuditExport struct {
 	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only this session's"`
 	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
-	Who      string    `json:"who,omitempty" maxLen:"200" doc:"only what this one asked for, for example local:ada"`
+	Who      string    `json:"who,omitempty" maxLen:"200" doc:"only what this person asked for, such as local:ada"`
 	Decision string    `json:"decision,omitempty" maxLen:"64" doc:"allow, ask_approved, ask_denied, deny or changed"`
 	Run      string    `json:"run,omitempty" maxLen:"64" doc:"only this run's"`
 	Since    time.Time `json:"since,omitzero" doc:"not older than this moment"`
@@ -119,7 +119,7 @@ type AuditLine struct {
 
 // VerifyRequest says from where on the audit log is checked.
 type VerifyRequest struct {
-	Since string `json:"since,omitempty" maxLen:"128" doc:"begin at the seal with this hash: a head that was kept"`
+	Since string `json:"since,omitempty" maxLen:"128" doc:"start at the seal with this hash: a head that you kept"`
 }
 
 // AuditCheck is what a check of the audit log found.
@@ -145,11 +145,11 @@ type AuditBreak struct {
 
 // The operations on records.
 var (
-	GetCosts = operation.New(operation.Info{Name: "cost.sum", Help: "Sum what was spent", Scope: operation.Read,
+	GetCosts = operation.New(operation.Info{Name: "cost.sum", Help: "Sum up costs", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/costs", ID: "costs", Tag: "records"}},
-		CLI: []operation.CLI{{Words: "cost", Help: "What was spent, on what, and how much of the budgets is left",
-			Doc: "Sums up what model calls came to. A call whose end nobody saw counts with all that\n" +
-				"was reserved for it. Days and months are those of UTC.",
+		CLI: []operation.CLI{{Words: "cost", Help: "Show costs, and how much of the budgets is left",
+			Doc: "Sums up the costs of model calls. A call whose end is unknown counts with the full amount\n" +
+				"that was reserved for it. Days and months are in UTC.",
 			Example: "  chorus cost                            this month, by model\n" +
 				"  chorus cost --by person --since 7d\n" +
 				"  chorus cost --by day --since 2026-11"}},
@@ -164,34 +164,34 @@ var (
 		Empty:   "no matching audit entries"}, Records.Audit)
 
 	ExportAudit = operation.NewDownload(operation.Info{Name: "audit.export", Help: "Export lines of the audit log", Scope: operation.Read,
-		Doc:    "As CSV or JSON lines, the newest first, at most 100,000 of them: where there are more, the last line says so.",
+		Doc:    "As CSV or JSON lines, newest first, at most 100,000 lines. If there are more, the last line says so.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/audit/export", ID: "exportAudit", Tag: "records", Media: CSVMedia + "," + JSONLinesMedia}},
 		CLI: []operation.CLI{{Words: "audit export", Help: "Write decisions and changes as CSV or JSON lines, the newest first",
 			Example: "  chorus audit export --since 7d --output audit.csv\n  chorus audit export --decision deny --format jsonl"}}}, Records.ExportAudit)
 
-	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that nothing of the audit log was changed or lost", Scope: operation.Admin,
+	VerifyAudit = operation.New(operation.Info{Name: "audit.verify", Help: "Check that the audit log is intact", Scope: operation.Admin,
 		HTTP: []operation.HTTP{{Route: "GET /api/audit/verify", ID: "verifyAudit", Tag: "records"}},
-		CLI: []operation.CLI{{Words: "audit verify", Help: "Say whether the audit log is what was written",
-			Doc: "Walks the chain of hashes of every thread and says the first line that was changed,\n" +
-				"removed or put in. Seals hold the ends of the chains together, so that an end that was\n" +
-				"cut off and a thread that is gone are found, too. Exit 1 if there is something. What is\n" +
-				"whole is sealed.\n\n" +
-				"Somebody who may write the file can write all of it anew. Keep the head that is printed\n" +
-				"where they cannot write, and give it to --since the next time: the seal it names must\n" +
-				"still be there, and everything behind it is checked.",
+		CLI: []operation.CLI{{Words: "audit verify", Help: "Check that the audit log is intact",
+			Doc: "Checks the chain of hashes of every thread and reports the first line that was changed,\n" +
+				"removed or inserted. Seals record the ends of all chains, so it also finds a chain that was\n" +
+				"cut short and a thread that is missing. Exits with 1 if it finds something. If all is\n" +
+				"intact, it writes a seal.\n\n" +
+				"Somebody who can write the file can rewrite all of it. Keep the head that is printed\n" +
+				"where they cannot write, and pass it to --since the next time: the seal it names must\n" +
+				"still exist, and everything after it is checked.",
 			Example: "  chorus audit verify\n  chorus audit verify --since 5f0c…"}}}, Records.VerifyAudit)
 )
 
 // ForgetPerson forgets what somebody said.
 var ForgetPerson = operation.New(operation.Info{Name: "person.forget", Help: "Forget what somebody said", Scope: operation.Admin, Effect: operation.Destroys,
 	HTTP: []operation.HTTP{{Route: "POST /api/forget", ID: "forgetPerson", Tag: "records", Body: "ForgetRequest"}},
-	CLI: []operation.CLI{{Words: "forget", Args: "PERSON", Help: "Forget what a person said, on their wish",
-		Doc: "Takes the words of a person out of the journal, search, log.jsonl, context.jsonl, titles,\n" +
-			"blobs and saved contexts. That something was said, when and at what price stays, and the\n" +
-			"audit log has a line. Requests that held the words can no longer be replayed.\n\n" +
-			"What agents made of them (answers, summaries, files, docs, notes) is not searched, nor\n" +
-			"are backups, what terminals keep (session files, what was typed) and what providers keep.",
+	CLI: []operation.CLI{{Words: "forget", Args: "PERSON", Help: "Forget what a person said, at their request",
+		Doc: "Removes the words of a person from the journal, search, log.jsonl, context.jsonl, titles,\n" +
+			"blobs and saved contexts. That something was said, when and at what cost is kept, and the\n" +
+			"audit log gets a line. Requests that contained the words can no longer be replayed.\n\n" +
+			"What agents made from them (answers, summaries, files, docs, notes) is not searched, nor\n" +
+			"are backups, what terminals store (session files, typed lines) and what providers store.",
 		Example: "  chorus forget discord:110000000000000042 --dry-run --yes\n  chorus forget discord:110000000000000042 --yes"}},
 	Done: "{person} is forgotten"}, Records.ForgetPerson)
 

@@ -53,18 +53,18 @@ type RuleRefs struct {
 
 // The operations on kept rules.
 var (
-	ProposeRules = operation.New(operation.Info{Name: "rule.propose", Help: "Show which rules would allow an approval's call from now on", Scope: operation.Approve,
+	ProposeRules = operation.New(operation.Info{Name: "rule.propose", Help: "Show which rules would always allow an approval's call", Scope: operation.Approve,
 		HTTP: []operation.HTTP{{Route: "GET /api/approvals/{id}/rules", ID: "proposeRules", Tag: "approvals"}}}, Rules.ProposeRules)
 
-	ListRules = operation.New(operation.Info{Name: "rule.list", Help: "List what was allowed for good, the oldest first", Scope: operation.Admin,
+	ListRules = operation.New(operation.Info{Name: "rule.list", Help: "List what is always allowed, oldest first", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/rules", ID: "listRules", Tag: "approvals"}},
-		CLI:     []operation.CLI{{Words: "permit allowed list", Help: "List the rules that are kept, the oldest first", Example: "  chorus permit allowed list --json"}},
-		Columns: "ID=id | SINCE=at:minute | BY=byName | AGENT=agent | IN=dir | RULE=rules:100", Empty: "nothing is allowed for good"}, Rules.ListRules)
+		CLI:     []operation.CLI{{Words: "permit allowed list", Help: "List the rules that always allow calls, oldest first", Example: "  chorus permit allowed list --json"}},
+		Columns: "ID=id | SINCE=at:minute | BY=byName | AGENT=agent | IN=dir | RULE=rules:100", Empty: "nothing is always allowed"}, Rules.ListRules)
 
-	RemoveRules = operation.New(operation.Info{Name: "rule.remove", Help: "Remove kept rules, so that it is asked again", Scope: operation.Admin, Effect: operation.Changes,
+	RemoveRules = operation.New(operation.Info{Name: "rule.remove", Help: "Remove rules, so that their calls need approval again", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "POST /api/rules/remove", ID: "removeRules", Tag: "approvals", Body: "RuleRefs"}},
-		CLI: []operation.CLI{{Words: "permit allowed remove", Args: "ID…", Help: "Remove rules, so that it is asked again",
+		CLI: []operation.CLI{{Words: "permit allowed remove", Args: "ID…", Help: "Remove rules, so that their calls need approval again",
 			Example: "  chorus permit allowed remove 3f2a91c0"}}}, Rules.RemoveRules)
 )
 

@@ -34,16 +34,16 @@ type Sessions interface {
 
 // NewSession is what a session is made of; nothing is required.
 type NewSession struct {
-	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it works in; left out: one of its own"`
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it works in; left out: its own"`
 	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who answers"`
 	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
 	Model         string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
 	Permissions   string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
 	Sandbox       string `json:"sandbox,omitempty" maxLen:"32" doc:"host, bwrap or docker"`
 	Mode          string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify"`
-	Title         string `json:"title,omitempty" maxLen:"200" doc:"what lists call it"`
-	Message       string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"what is said first in it; left out: nothing"`
-	MaxIterations int    `json:"maxIterations,omitempty" min:"0" max:"10000" doc:"how many rounds a run may take; 0: the agent's"`
+	Title         string `json:"title,omitempty" maxLen:"200" doc:"its title in lists"`
+	Message       string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"its first message; left out: none"`
+	MaxIterations int    `json:"maxIterations,omitempty" min:"0" max:"10000" doc:"maximum number of steps of a run; 0: the agent's setting"`
 	Key           string `json:"-" key:"true"` // the same key creates the same session
 	// History is what was said elsewhere before; it begins the session. It cannot be sent over the wire.
 	History []Spoken `json:"-"`
@@ -116,14 +116,14 @@ type RunSummary struct {
 
 // SessionQuery narrows a list of sessions; zero fields do not.
 type SessionQuery struct {
-	Status  string `json:"status,omitempty" enum:"idle,queued,running,interrupted,waiting" doc:"queued: it waits until fewer others run; interrupted: the program that ran it has ended, and it goes on when a terminal opens it"`
+	Status  string `json:"status,omitempty" enum:"idle,queued,running,interrupted,waiting" doc:"queued: it waits until fewer others run; interrupted: the program running it ended, and it continues when a terminal opens it"`
 	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
 	Search  string `json:"search,omitempty" maxLen:"200" doc:"words of the title"`
 	Listing string `json:"listing,omitempty" enum:"pinned,archived,deleted,all" doc:"only the pinned, the archived or the deleted ones, or all but the deleted; left out: all but the archived and the deleted"`
-	Kind    string `json:"kind,omitempty" enum:"talk,task" doc:"task: only those in which tasks of projects are worked on; talk: all but those; left out: all"`
-	Parent  string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent gave to other agents; left out: those that people began"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
+	Kind    string `json:"kind,omitempty" enum:"talk,task" doc:"task: only those of tasks of projects; talk: all others; left out: all"`
+	Parent  string `json:"parent,omitempty" maxLen:"1024" noun:"session" doc:"those that this session's agent delegated to other agents; left out: those that people started"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"maximum number of results"`
 }
 
 // SessionRef names a session.
@@ -133,13 +133,13 @@ type SessionRef struct {
 
 // ClearedSession says what was left out.
 type ClearedSession struct {
-	Messages int `json:"messages" doc:"how many the agent does not see any more"`
+	Messages int `json:"messages" doc:"how many messages the agent no longer sees"`
 }
 
 // Message is what somebody says.
 type Message struct {
 	ID          string   `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Message     string   `json:"message,omitempty" maxLen:"1000000" doc:"what is said; may be left out where something is attached"`
+	Message     string   `json:"message,omitempty" maxLen:"1000000" doc:"the message; may be left out if something is attached"`
 	Attachments []string `json:"attachments,omitempty" maxItems:"100" slash:"-" doc:"ids of uploads"`
 	Key         string   `json:"-" key:"true"`
 }
@@ -147,9 +147,9 @@ type Message struct {
 // SteerMessage is what somebody says to the running run.
 type SteerMessage struct {
 	ID          string      `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" doc:"what is said; may be left out where something is attached"`
+	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" doc:"the message; may be left out if something is attached"`
 	Attachments []string    `json:"attachments,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"ids of uploads"`
-	Mode        chat.Intake `json:"mode,omitempty" enum:"inject,interrupt" cli:"-" doc:"after the tools that run, or instead of those that wait; left out: inject"`
+	Mode        chat.Intake `json:"mode,omitempty" enum:"inject,interrupt" cli:"-" doc:"inject: after the running tools; interrupt: instead of the waiting ones; left out: inject"`
 	Key         string      `json:"-" key:"true"`
 }
 
@@ -165,7 +165,7 @@ type Said struct {
 // AbortRequest says what to stop.
 type AbortRequest struct {
 	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	All bool   `json:"all,omitempty" doc:"refuse what waits, too"`
+	All bool   `json:"all,omitempty" doc:"also refuse waiting messages"`
 }
 
 // Aborted says what an abort found.
@@ -176,7 +176,7 @@ type Aborted struct {
 // ResumeRequest continues a session of a log file or of this home.
 type ResumeRequest struct {
 	ID            string `json:"id" maxLen:"1024" doc:"the session's id"`
-	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder with the session's log; one that Chorus knows needs none"`
+	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder with the session's log; not needed for a session that Chorus knows"`
 	Provider      string `json:"provider,omitempty" maxLen:"64" noun:"provider"`
 	Model         string `json:"model,omitempty" maxLen:"200" noun:"model"`
 	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]{1,9})?$" doc:"how much of it: full, last-N or summary"`
@@ -188,8 +188,8 @@ type SessionChange struct {
 	Model       string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
 	Mode        string `json:"mode,omitempty" maxLen:"32" doc:"plan, review, implement or verify; off: none"`
 	Permissions string `json:"permissions,omitempty" maxLen:"64" noun:"profile" doc:"the profile that says what may be done without asking"`
-	Title       string `json:"title,omitempty" maxLen:"200" doc:"what lists call it"`
-	Listing     string `json:"listing,omitempty" enum:"normal,pinned,archived" doc:"pinned: before all others; archived: out of lists until somebody says something in it"`
+	Title       string `json:"title,omitempty" maxLen:"200" doc:"its title in lists"`
+	Listing     string `json:"listing,omitempty" enum:"normal,pinned,archived" doc:"pinned: at the top of lists; archived: out of lists until a new message"`
 }
 
 // ForkRequest says where a session is forked.
@@ -197,14 +197,14 @@ type ForkRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	AtSeq int64  `json:"atSeq,omitempty" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares; left out: the last there is"`
 	// Message becomes true together with the fork: there is none without it.
-	Message string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"what is said first in the fork; left out: nothing"`
+	Message string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"the first message of the fork; left out: none"`
 	Key     string `json:"-" key:"true"` // the same key makes the same fork
 }
 
 // NewAttachment is a file for a later message.
 type NewAttachment struct {
 	ID   string         `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Name string         `json:"name,omitempty" maxLen:"255" doc:"the file's name, where no form gives one"`
+	Name string         `json:"name,omitempty" maxLen:"255" doc:"the file's name, if no form gives one"`
 	File operation.File `json:"-"`
 }
 
@@ -227,29 +227,29 @@ var (
 		MCP:    "session_create",
 	}, Sessions.CreateSession)
 
-	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, the last active first", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
+	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, last active first", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
-		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, the last active first"}},
+		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, last active first"}},
 		Tool:    "session_list",
 		Columns: "SESSION=id | AGENT=agent | STATUS=status | LAST ACTIVE=movedAt:minute | TITLE=title:60", Label: "{title:60} ({agent}, {status}) {id}",
-		Empty: "nothing was said yet; begin with: chorus chat"}, Sessions.ListSessions)
+		Empty: "there are no threads; start one: chorus chat"}, Sessions.ListSessions)
 
 	GetSession = operation.New(operation.Info{Name: "session.get", Help: "Show a session with its runs", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/sessions/{id}", ID: "getSession"}}, Tool: "session_get"}, Sessions.GetSession)
 
-	Say = operation.New(operation.Info{Name: "session.say", Help: "Say something", Doc: "The answer comes over the stream.", Scope: operation.Chat,
+	Say = operation.New(operation.Info{Name: "session.say", Help: "Say something", Doc: "The answer is sent over the stream.", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/chat", ID: "chat", Body: "Words", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
 		MCP:  "session_say",
 	}, Sessions.Say)
 
-	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Say something to the agent while it works",
-		Doc: "Where nothing runs it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+	Steer = operation.New(operation.Info{Name: "session.steer", Help: "Send a message to the agent while it works",
+		Doc: "If nothing runs, it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
 		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
 		MCP:  "session_steer"}, Sessions.Steer)
 
-	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the run that is on", Scope: operation.Chat, Effect: operation.Changes,
+	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the current run", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
 		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},
@@ -260,37 +260,37 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/resume", ID: "resume", Body: "TakeUp"}}}, Sessions.ResumeSession)
 
 	ChangeSession = operation.New(operation.Info{Name: "session.change", Help: "Change the model, the mode, the permissions or the title of a session, pin it or archive it",
-		Doc: "Model, mode and permissions count from the next message on; a run that is on goes on as it began.", Scope: operation.Chat, Effect: operation.Changes,
+		Doc: "Model, mode and permissions apply from the next message on; the current run does not change.", Scope: operation.Chat, Effect: operation.Changes,
 		HTTP: []operation.HTTP{{Route: "PATCH /api/sessions/{id}", ID: "changeSession", Body: "SessionChange", NeedsBody: true}},
 		CLI:  []operation.CLI{{Words: "thread change", Args: "ID", Example: "  chorus thread change 01k3 --mode review\n  chorus thread change 01k3 -m anthropic/claude-sonnet-4-5\n  chorus thread change 01k3 --title \"Release 2.1\" --listing pinned"}},
 		Slash: []operation.Slash{
-			{Words: "thread rename", Options: "title id", Require: "title", Help: "Call a conversation something else in lists", Example: "title:Release 2.1", Show: "It is called **{title:200}** in lists now."},
-			{Words: "thread pin", Options: "id", Set: map[string]any{"listing": "pinned"}, Help: "Show a conversation before all others in lists", Show: "{title:200} (`{id}`) is before all others in lists now; `/thread unpin` ends that."},
-			{Words: "thread unpin", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Show a conversation in lists where it belongs by its time", Show: "{title:200} (`{id}`) is in lists where it belongs by its time."},
-			{Words: "thread archive", Options: "id", Set: map[string]any{"listing": "archived"}, Help: "Take a conversation out of lists until somebody says something in it", Show: "{title:200} (`{id}`) is out of lists until somebody says something in it; `/thread unarchive` brings it back at once."},
-			{Words: "thread unarchive", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Bring a conversation back into lists", Show: "{title:200} (`{id}`) is in lists again."}},
+			{Words: "thread rename", Options: "title id", Require: "title", Help: "Rename a conversation", Example: "title:Release 2.1", Show: "It is now called **{title:200}**."},
+			{Words: "thread pin", Options: "id", Set: map[string]any{"listing": "pinned"}, Help: "Pin a conversation to the top of lists", Show: "{title:200} (`{id}`) is pinned; `/thread unpin` unpins it."},
+			{Words: "thread unpin", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Unpin a conversation", Show: "{title:200} (`{id}`) is no longer pinned."},
+			{Words: "thread archive", Options: "id", Set: map[string]any{"listing": "archived"}, Help: "Archive a conversation: it leaves the lists until a new message", Show: "{title:200} (`{id}`) is archived until a new message; `/thread unarchive` brings it back now."},
+			{Words: "thread unarchive", Options: "id", Set: map[string]any{"listing": "normal"}, Help: "Unarchive a conversation", Show: "{title:200} (`{id}`) is back in lists."}},
 		Done: "{id} answers as {provider}/{model} with the permissions {permissions} from the next message on"}, Sessions.ChangeSession)
 
-	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Begin anew: what was said so far is not shown to the agent any more",
-		Doc: "The session goes on, and its journal keeps everything.", Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
+	ClearSession = operation.New(operation.Info{Name: "session.clear", Help: "Clear the context: the agent no longer sees earlier messages",
+		Doc: "The session continues, and its journal keeps everything.", Scope: operation.Chat, Effect: operation.Changes, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/clear", ID: "clear"}},
 		CLI:  []operation.CLI{{Words: "thread clear", Args: "ID"}},
 		MCP:  "session_clear",
-		Done: "{messages} messages are left out from now on"}, Sessions.ClearSession)
+		Done: "the agent no longer sees {messages} messages"}, Sessions.ClearSession)
 
-	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that shares this one's beginning", Scope: operation.Chat,
+	Fork = operation.New(operation.Info{Name: "session.fork", Help: "Create a session that starts with this one's history", Scope: operation.Chat,
 		Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/fork", ID: "fork", Body: "ForkAt", Status: 201}},
 		MCP:  "session_fork",
-		CLI: []operation.CLI{{Words: "thread fork", Args: "ID", Help: "Begin a new thread with what was said in another one",
-			Doc: "Creates a new thread whose history is the old one's up to an event, and leaves the old\n" +
-				"one as it is. Both work in the same directory. An answer whose calls were not done by then is\n" +
+		CLI: []operation.CLI{{Words: "thread fork", Args: "ID", Help: "Start a new thread with the history of another one",
+			Doc: "Creates a new thread with the history of another one up to an event; the other thread does\n" +
+				"not change. Both work in the same directory. An answer whose calls were not done by then is\n" +
 				"left out.",
 			Example: "  chorus thread fork 01k3                up to its end\n" +
 				"  chorus thread fork 01k3 --at 12        up to event 12; chorus thread show --events has the numbers"}}}, Sessions.Fork)
 
 	Attach = operation.NewUpload(operation.Info{Name: "session.attach", Help: "Upload a file that a later message names",
-		Doc: "The bytes as they are, or one file of a form.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
+		Doc: "Send the raw bytes, or a form with one file.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/attachments", ID: "attach", Status: 201, MaxBody: maxUpload}},
 		CLI:  []operation.CLI{{Words: "thread attach", Args: "ID FILE"}}, Done: "{name} is stored as {id}"}, Sessions.Attach)
 )

@@ -25,7 +25,7 @@ type SessionChanges struct {
 type SessionFileQuery struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Match string `json:"match,omitempty" maxLen:"200" doc:"letters of the path, in their order; left out: any"`
-	Limit int    `json:"limit,omitempty" min:"1" max:"200" default:"20" doc:"at most so many"`
+	Limit int    `json:"limit,omitempty" min:"1" max:"200" default:"20" doc:"maximum number of results"`
 }
 
 // SessionFile is a file in a session's folder.
@@ -42,7 +42,7 @@ type SessionNote struct {
 // SessionNoteText is a work note as somebody writes it.
 type SessionNoteText struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Key   string `json:"key" minLen:"1" maxLen:"100" doc:"what the note is called"`
+	Key   string `json:"key" minLen:"1" maxLen:"100" doc:"the name of the note"`
 	Value string `json:"value" minLen:"1" maxLen:"16384" doc:"its text"`
 }
 
@@ -66,12 +66,12 @@ type SessionPrompt struct {
 
 // The operations on what a session works with.
 var (
-	SessionDiff = operation.New(operation.Info{Name: "session.diff", Help: "Tell what has changed in a session's repository since its last commit", Scope: operation.Read,
+	SessionDiff = operation.New(operation.Info{Name: "session.diff", Help: "Show what has changed in a session's repository since its last commit", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/diff", ID: "sessionDiff"}}}, SessionWork.SessionDiff)
 
 	SessionFiles = operation.New(operation.Info{Name: "session.files", Help: "Find files in a session's folder by their names", Scope: operation.Read,
-		Doc:    "Files that ignore files leave out are not found. In a very large folder only the first part is looked through.",
+		Doc:    "Files that ignore files exclude are not found. In a very large folder, only the first part is searched.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/files", ID: "sessionFiles"}}}, SessionWork.SessionFiles)
 
@@ -87,8 +87,8 @@ var (
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}/notes", ID: "clearSessionNotes"}}}, SessionWork.ClearSessionNotes)
 
-	SessionPrompts = operation.New(operation.Info{Name: "session.prompts", Help: "List the prompts that a session's MCP servers have ready", Scope: operation.Read,
-		Doc:    "The servers start with the first message; before it there are none.",
+	SessionPrompts = operation.New(operation.Info{Name: "session.prompts", Help: "List the prompts that a session's MCP servers offer", Scope: operation.Read,
+		Doc:    "The servers start with the first message; before that, the list is empty.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/sessions/{id}/prompts", ID: "sessionPrompts"}}}, SessionWork.SessionPrompts)
 )

@@ -19,7 +19,7 @@ type Shares interface {
 // NewShare is what a link is made of.
 type NewShare struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
-	Days int    `json:"days,omitempty" min:"1" max:"3650" doc:"after so many days it ends by itself; left out: when somebody ends it"`
+	Days int    `json:"days,omitempty" min:"1" max:"3650" doc:"number of days until it expires; left out: it does not expire"`
 	Key  string `json:"-" key:"true"`
 }
 
@@ -52,31 +52,31 @@ type SharedConversation struct {
 
 // The operations on links.
 var (
-	CreateShare = operation.New(operation.Info{Name: "share.create", Help: "Make a link with which anybody can read a session", Scope: operation.Chat, Effect: operation.Creates,
-		Doc:    "It shows what was said and done, without secrets, attachments and anything of other sessions, and follows what is said later. Its address is shown once.",
+	CreateShare = operation.New(operation.Info{Name: "share.create", Help: "Create a link with which anybody can read a session", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "It shows what was said and done, including later messages, without secrets, attachments or other sessions. Its address is shown once.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/shares", ID: "createShare", Tag: "sessions", Body: "NewShare", Status: 201}},
 		CLI:    []operation.CLI{{Words: "thread share", Args: "ID", Example: "  chorus thread share 01k3 --days 7"}},
-		Slash: []operation.Slash{{Words: "thread share", Private: true, Help: "Make a link with which anybody can read a conversation; only you are shown it", Example: "days:7",
-			Show: "Whoever has this address can read the conversation, without an account, and what is said in it later:\n{url}\n`{path}` behind the address of this Chorus's page\n" +
-				"Readers see what was said and done, without secrets, attachments and anything of other conversations. The address is shown only now.\n" +
-				"It ends by itself at {expiresAt:minute}.\n`/thread unshare link:{id}` ends it, `/thread shares` lists all links."}},
-		Done: "{path} of the server shows it to whoever has this address; it is not shown again (chorus thread unshare ID {id} ends it)"}, Shares.CreateShare)
+		Slash: []operation.Slash{{Words: "thread share", Private: true, Help: "Create a link with which anybody can read a conversation; only you see the link", Example: "days:7",
+			Show: "Anyone with this address can read the conversation without an account, including later messages:\n{url}\n`{path}` behind the address of this Chorus's page\n" +
+				"Readers see what was said and done, but no secrets, attachments or other conversations. The address is not shown again.\n" +
+				"It expires at {expiresAt:minute}.\n`/thread unshare link:{id}` ends it, `/thread shares` lists all links."}},
+		Done: "anyone with the address {path} of the server can read it; it is not shown again (chorus thread unshare ID {id} ends it)"}, Shares.CreateShare)
 
 	ListShares = operation.New(operation.Info{Name: "share.list", Help: "List the links with which anybody can read a session", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions/{id}/shares", ID: "listShares", Tag: "sessions"}},
 		CLI:     []operation.CLI{{Words: "thread shares", Args: "ID"}},
-		Slash:   []operation.Slash{{Words: "thread shares", Help: "Which links there are with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {byName:100}"}},
+		Slash:   []operation.Slash{{Words: "thread shares", Help: "List the links with which anybody can read a conversation", Show: "- `{id}` {open:can be read with|has ended}, since {createdAt:minute}, by {byName:100}"}},
 		Label:   "{id} ({open:can be read with|has ended}), since {createdAt:minute}",
-		Columns: "LINK=id | BY=byName | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "nobody else can read it"}, Shares.ListShares)
+		Columns: "LINK=id | BY=byName | SINCE=createdAt:minute | UNTIL=expiresAt:minute | ENDED=endedAt:minute", Empty: "there are no links"}, Shares.ListShares)
 
-	EndShare = operation.New(operation.Info{Name: "share.end", Help: "End a link, at once", Scope: operation.Chat, Effect: operation.Changes,
+	EndShare = operation.New(operation.Info{Name: "share.end", Help: "Revoke a link at once", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/sessions/{id}/shares/{share}", ID: "endShare", Tag: "sessions"}},
 		CLI:    []operation.CLI{{Words: "thread unshare", Args: "ID SHARE"}},
-		Slash:  []operation.Slash{{Words: "thread unshare", Help: "End a link with which anybody can read a conversation", Example: "link:01k3", Show: "The link `{id}` shows nothing any more."}},
-		Done:   "{id} shows nothing any more"}, Shares.EndShare)
+		Slash:  []operation.Slash{{Words: "thread unshare", Help: "Revoke a link with which anybody can read a conversation", Example: "link:01k3", Show: "The link `{id}` is revoked."}},
+		Done:   "{id} is revoked"}, Shares.EndShare)
 )
 
 func shares() []operation.Any { return []operation.Any{CreateShare, ListShares, EndShare} }

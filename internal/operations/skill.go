@@ -19,9 +19,9 @@ type Skills interface {
 
 // SkillPlace says whose skills are meant.
 type SkillPlace struct {
-	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" slash:"-" doc:"the folder whose skills count; left out: those of every folder that was worked in"`
-	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"the agent whose skills count too"`
-	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" slash:"-" doc:"the session whose skills count: of its folder, its channel and its agent"`
+	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" slash:"-" doc:"only skills of this folder; left out: of every folder that was worked in"`
+	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"include the skills of this agent"`
+	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" slash:"-" doc:"only skills of this session: of its folder, its channel and its agent"`
 }
 
 // SkillQuery says which skills are listed.
@@ -93,35 +93,35 @@ type SkillRef struct {
 type SkillApproval struct {
 	Name string `json:"name" minLen:"1" maxLen:"128" noun:"skill" doc:"the skill's name or id; mcp:NAME for an MCP server"`
 	SkillPlace
-	Digest string `json:"digest" minLen:"1" maxLen:"64" doc:"of what was shown: what skill.diff says"`
+	Digest string `json:"digest" minLen:"1" maxLen:"64" doc:"the digest of what was shown, from skill.diff"`
 }
 
 // SkillCall is a skill that somebody calls by its name.
 type SkillCall struct {
 	Name    string `json:"name" minLen:"1" maxLen:"64" noun:"skill" doc:"the skill's name"`
-	Session string `json:"session" minLen:"1" maxLen:"1024" noun:"session" context:"session" doc:"the session in which it is called"`
-	Text    string `json:"text,omitempty" maxLen:"100000" doc:"what it is called with"`
+	Session string `json:"session" minLen:"1" maxLen:"1024" noun:"session" context:"session" doc:"the session to call it in"`
+	Text    string `json:"text,omitempty" maxLen:"100000" doc:"the text to call it with"`
 	Key     string `json:"-" key:"true"`
 }
 
 // The operations on skills.
 var (
 	ListSkills = operation.New(operation.Info{Name: "skill.list", Help: "List skills and MCP servers with their status", Scope: operation.Read,
-		Doc: "A skill is off until somebody has looked at it and approved it, and off again when a file of it changes. Those\n" +
-			"who are no admin see the ones that are on.",
+		Doc: "A skill is off until somebody approves it, and off again when one of its files changes. Callers\n" +
+			"without the scope admin see only skills that are on.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills", ID: "listSkills"}},
 		CLI:    []operation.CLI{{Words: "skill list", Example: "  chorus skill list\n  chorus skill list --repo . --status new"}},
-		Slash:  []operation.Slash{{Words: "skill list", Options: "status", Help: "Which skills agents have here", Example: "status:new", Show: "- **{name}** {status}, {scope}: {description:120}\n  {problem:120}"}},
+		Slash:  []operation.Slash{{Words: "skill list", Options: "status", Help: "List the skills that agents have here", Example: "status:new", Show: "- **{name}** {status}, {scope}: {description:120}\n  {problem:120}"}},
 		Tool:   "skill_list", Page: "/skills", Label: "{name} ({status}, {scope}): {description:60}",
 		Columns: "NAME=name | STATUS=status | SCOPE=scope | ID=id | DESCRIPTION=description:60",
 		Empty:   "there are no skills; put a folder with a SKILL.md into .agents/skills of a repository, or into skills of the home"}, Skills.ListSkills)
 
-	GetSkill = operation.New(operation.Info{Name: "skill.get", Help: "Show a skill: what it says and which files it has", Scope: operation.Read,
+	GetSkill = operation.New(operation.Info{Name: "skill.get", Help: "Show a skill: its instructions and files", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}", ID: "getSkill"}},
 		CLI:    []operation.CLI{{Words: "skill show", Args: "NAME"}},
-		Slash: []operation.Slash{{Words: "skill show", Help: "What a skill says and which files it has", Example: "name:deploy",
+		Slash: []operation.Slash{{Words: "skill show", Help: "Show a skill: its instructions and files", Example: "name:deploy",
 			Show: "**{name}** {status}, {scope}\n{description}\n{problem}\n{files:list}\n{body:block}"}},
 		Tool: "skill_get", Page: "/skills"}, Skills.GetSkill)
 
@@ -130,29 +130,29 @@ var (
 		HTTP:   []operation.HTTP{{Route: "GET /api/skills/{name}/diff", ID: "diffSkill"}},
 		CLI:    []operation.CLI{{Words: "skill diff", Args: "NAME", Example: "  chorus skill diff deploy\n  chorus skill diff mcp:github"}},
 		MCP:    "skill_diff",
-		Slash: []operation.Slash{{Words: "skill diff", Help: "How a skill differs from what was approved", Example: "name:deploy",
-			Show: "**{name}** {status}, {scope}: {description}\n{problem}\nIt would count instead of {insteadOf}\n{changes:diffs}"}}, Page: "/skills"}, Skills.DiffSkill)
+		Slash: []operation.Slash{{Words: "skill diff", Help: "Show how a skill differs from what was approved", Example: "name:deploy",
+			Show: "**{name}** {status}, {scope}: {description}\n{problem}\nIt would replace {insteadOf}\n{changes:diffs}"}}, Page: "/skills"}, Skills.DiffSkill)
 
 	// No tool, not for clients either: a model must not approve what it is to be told.
-	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Let a skill be used as it is now", Scope: operation.Admin, Effect: operation.Changes,
-		Doc: "What was approved is copied, and agents read and run the copy. The digest is that of what was shown (skill.diff): where\n" +
-			"it has changed since, nothing is approved.",
+	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Approve a skill as it is now", Scope: operation.Admin, Effect: operation.Changes,
+		Doc: "The approved version is copied, and agents read and run the copy. The digest is that of what was shown (skill.diff): if\n" +
+			"the skill has changed since, nothing is approved.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/approve", ID: "approveSkill", Body: "SkillApproval"}},
-		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Alias: "trust", Doc: "It shows the difference, asks, and keeps a copy of what was shown: that is what agents read and run.",
+		CLI: []operation.CLI{{Words: "skill approve", Args: "NAME", Alias: "trust", Doc: "Shows the difference, asks, and stores a copy of what was shown: agents read and run that copy.",
 			Example: "  chorus skill approve deploy\n  chorus skill approve mcp:github --yes"}},
-		Slash: []operation.Slash{{Words: "skill approve", Options: "name", First: "skill.diff", Help: "See how a skill differs, and let agents use it as it is now", Example: "name:deploy"}},
+		Slash: []operation.Slash{{Words: "skill approve", Options: "name", First: "skill.diff", Help: "Show how a skill differs, and approve it as it is now", Example: "name:deploy"}},
 		Done:  "{name} is {status}"}, Skills.ApproveSkill)
 
-	DisableSkill = operation.New(operation.Info{Name: "skill.disable", Help: "Switch a skill off until it is approved again", Scope: operation.Admin, Effect: operation.Changes,
+	DisableSkill = operation.New(operation.Info{Name: "skill.disable", Help: "Turn a skill off until it is approved again", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/skills/{name}/disable", ID: "disableSkill", Body: "SkillPlace"}},
 		CLI:    []operation.CLI{{Words: "skill disable", Args: "NAME"}},
-		Slash:  []operation.Slash{{Words: "skill disable", Help: "Switch a skill off until it is approved again", Example: "name:deploy"}},
+		Slash:  []operation.Slash{{Words: "skill disable", Help: "Turn a skill off until it is approved again", Example: "name:deploy"}},
 		Done:   "{name} is {status}"}, Skills.DisableSkill)
 
 	CallSkill = operation.New(operation.Info{Name: "skill.call", Help: "Call a skill by its name in a session", Scope: operation.Chat, Effect: operation.Creates,
-		Doc:    "The same as saying /NAME TEXT there. Skills that models do not find themselves are called so.",
+		Doc:    "The same as the message /NAME TEXT there. Use it for skills that models do not find by themselves.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict, operation.Busy},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{session}/skills/{name}", ID: "callSkill", Tag: "skills", Body: "SkillCall", Status: 202}},
 		CLI:    []operation.CLI{{Words: "skill call", Args: "NAME SESSION [TEXT]", Example: "  chorus skill call review 01J9 'the last commit'"}},

@@ -48,7 +48,7 @@ type Setting struct {
 // SettingValue sets one key of the configuration.
 type SettingValue struct {
 	Key   string `json:"key" maxLen:"200" noun:"setting" doc:"the setting's name"`
-	Value string `json:"value" maxLen:"200000" doc:"empty: as it was built"`
+	Value string `json:"value" maxLen:"200000" doc:"empty: the built-in value"`
 }
 
 // Model is one that could answer.
@@ -104,17 +104,17 @@ type AgentStat struct {
 
 // The operations on the whole system.
 var (
-	GetOverview = operation.New(operation.Info{Name: "system.overview", Help: "See what is going on", Scope: operation.Read,
+	GetOverview = operation.New(operation.Info{Name: "system.overview", Help: "Show what is running, waiting and failed", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/overview", ID: "overview", Tag: "system"}}, Tool: "system_overview"}, Overviews.Overview)
 
-	ListModels = operation.New(operation.Info{Name: "model.list", Help: "List models that could answer", Scope: operation.Read,
+	ListModels = operation.New(operation.Info{Name: "model.list", Help: "List available models", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/models", ID: "models", Tag: "system"}},
 		Slash:   []operation.Slash{{Words: "models", Show: "- `{name}`: {ready:ready|needs a key}, reads {contextWindow} tokens, can {can}"}},
 		Tool:    "model_list",
 		Columns: "MODEL=name | READY=ready | WINDOW=contextWindow | OUTPUT=maxOutput | $ IN=inputPrice | $ OUT=outputPrice | CAN=can",
 		Empty:   "no models are known"}, System.Models)
 
-	ListSettings = operation.New(operation.Info{Name: "setting.list", Help: "List settings and where each comes from", Scope: operation.Read,
+	ListSettings = operation.New(operation.Info{Name: "setting.list", Help: "List settings and where each value comes from", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/settings", ID: "settings", Tag: "system"}},
 		Tool: "setting_list", Columns: "KEY=key | VALUE=value:60 | FROM=source:(built in)", Empty: "there are no settings"}, System.Settings)
 
@@ -123,7 +123,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "PUT /api/settings/{key}", ID: "setSetting", Tag: "system", Body: "Value"}},
 		Tool:   "setting_set", Done: "{key} is set"}, System.SetSetting)
 
-	CheckHealth = operation.New(operation.Info{Name: "system.health", Help: "See what is missing and how to get it", Scope: operation.Read,
+	CheckHealth = operation.New(operation.Info{Name: "system.health", Help: "Show what is missing and how to get it", Scope: operation.Read,
 		HTTP: []operation.HTTP{{Route: "GET /api/health", ID: "health", Tag: "system"}},
 		Tool: "system_health", Columns: "SECTION=section | NAME=name | STATE=state | DETAIL=detail:100", Empty: "nothing was checked"}, System.Health)
 )

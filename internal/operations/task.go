@@ -42,16 +42,16 @@ type Queue interface {
 
 // NewTask is what a task is made of.
 type NewTask struct {
-	Title       string   `json:"title" minLen:"1" maxLen:"200" doc:"what is to be done, in a line"`
-	Description string   `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"all that whoever works on it must know: it sees nothing of this conversation; left out: the title"`
+	Title       string   `json:"title" minLen:"1" maxLen:"200" doc:"what to do, in one line"`
+	Description string   `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"everything the worker needs to know: it does not see this conversation; left out: the title"`
 	Project     string   `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Priority    int      `json:"priority,omitempty" min:"1" max:"1000000" doc:"lower is sooner; left out: 100"`
 	Repo        string   `json:"repoId,omitempty" maxLen:"100" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository of the project; left out: its first one"`
-	Approval    bool     `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"somebody must say yes before the result is merged"`
-	Type        string   `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"what kind of work it is"`
+	Approval    bool     `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"require approval before the result is merged"`
+	Type        string   `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"the kind of work"`
 	Agent       string   `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"who works on it; left out: the default agent"`
-	Needs       []string `json:"dependsOn,omitempty" maxItems:"50" tool:"depends_on" cli:"needs" slash:"-" doc:"ids of tasks that must be completed before"`
-	MaxRetries  *int     `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked; left out: 3"`
+	Needs       []string `json:"dependsOn,omitempty" maxItems:"50" tool:"depends_on" cli:"needs" slash:"-" doc:"ids of tasks to complete first"`
+	MaxRetries  *int     `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"number of failures before it is blocked; left out: 3"`
 	Key         string   `json:"-" key:"true"`
 }
 
@@ -59,11 +59,11 @@ type NewTask struct {
 type TaskChanges struct {
 	ID          string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 	Title       string `json:"title,omitempty" maxLen:"200" doc:"another title"`
-	Description string `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"another description; a run that is on does not see it"`
+	Description string `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"another description; the current run does not see it"`
 	Priority    *int   `json:"priority,omitempty" min:"1" max:"1000000" doc:"lower is sooner"`
-	Type        string `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"what kind of work it is"`
-	Approval    *bool  `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"somebody must say yes before the result is merged"`
-	MaxRetries  *int   `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"after so many failures it is blocked"`
+	Type        string `json:"taskType,omitempty" enum:"bugfix,chore,docs,feature,plan,refactor,research,test" tool:"task_type" cli:"type" slash:"type" doc:"the kind of work"`
+	Approval    *bool  `json:"requiresApproval,omitempty" tool:"requires_approval" cli:"approval" slash:"approval" doc:"require approval before the result is merged"`
+	MaxRetries  *int   `json:"maxRetries,omitempty" min:"1" max:"20" tool:"max_retries" slash:"-" doc:"number of failures before it is blocked"`
 }
 
 // TaskQuery filters tasks.
@@ -71,9 +71,9 @@ type TaskQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Status  string `json:"status,omitempty" enum:"DEFINED,READY,ASSIGNED,IN_PROGRESS,WAITING_INPUT,PAUSED,VERIFYING,AWAITING_APPROVAL,AWAITING_PLAN_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"only those in this state"`
 	All     bool   `json:"includeCompleted,omitempty" tool:"include_completed" cli:"all,a" slash:"all" doc:"also those that are completed, failed or blocked"`
-	Order   string `json:"order,omitempty" enum:"urgency,newest" cli:"order" slash:"-" doc:"newest: those that moved last come first; left out: the most urgent"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"at most so many"`
+	Order   string `json:"order,omitempty" enum:"urgency,newest" cli:"order" slash:"-" doc:"newest: last changed first; left out: most urgent first"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"50" doc:"maximum number of results"`
 }
 
 // TaskRef names a task.
@@ -84,25 +84,25 @@ type TaskRef struct {
 // TaskDiffQuery says what of a task's changes is to be shown.
 type TaskDiffQuery struct {
 	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
-	Whole bool   `json:"whole,omitempty" tool:"-" slash:"-" doc:"all of it, however long it is; left out: the first 200,000 bytes"`
+	Whole bool   `json:"whole,omitempty" tool:"-" slash:"-" doc:"all of it; left out: the first 200,000 bytes"`
 }
 
 // TaskFeedback is what was not right with a task's result.
 type TaskFeedback struct {
 	ID       string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
-	Feedback string `json:"feedback" minLen:"1" maxLen:"50000" doc:"what is to be done otherwise"`
+	Feedback string `json:"feedback" minLen:"1" maxLen:"50000" doc:"what should change"`
 }
 
 // TaskStatusChange moves a task whatever the rules say.
 type TaskStatusChange struct {
 	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
-	Status string `json:"status" enum:"DEFINED,READY,IN_PROGRESS,WAITING_INPUT,PAUSED,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"the state it is to be in"`
+	Status string `json:"status" enum:"DEFINED,READY,IN_PROGRESS,WAITING_INPUT,PAUSED,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"the new state"`
 }
 
 // TaskDependency says that a task needs another.
 type TaskDependency struct {
 	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task that waits"`
-	Needs string `json:"dependsOn" minLen:"1" maxLen:"64" noun:"task" tool:"depends_on" slash:"needs" doc:"the task that must be completed before"`
+	Needs string `json:"dependsOn" minLen:"1" maxLen:"64" noun:"task" tool:"depends_on" slash:"needs" doc:"the task to complete first"`
 }
 
 // TaskWaits says which task waits for which.
@@ -252,8 +252,8 @@ type WorkStatus struct {
 type WorkEventQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"only those of a task"`
-	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the page before"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"at most so many"`
+	Cursor  string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"maximum number of results"`
 }
 
 // WorkEvent is something that happened to a task or a project.
@@ -274,8 +274,8 @@ type WorkEvent struct {
 type WorkWait struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" doc:"only those of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" doc:"only those of a task"`
-	After   int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later ones; left out: the answer comes at once and says where now is, unless nothing has happened ever"`
-	Wait    int    `json:"waitSeconds,omitempty" min:"1" max:"60" default:"25" doc:"how long the answer may wait for the first one"`
+	After   int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later events; left out: answers at once with the current position, unless nothing has ever happened"`
+	Wait    int    `json:"waitSeconds,omitempty" min:"1" max:"60" default:"25" doc:"how long to wait for the first event"`
 }
 
 // WorkNews is what happened since.
@@ -314,7 +314,7 @@ type TokenUsageLine struct {
 
 // OrchestratorAction pauses all work, lets it go on, or asks.
 type OrchestratorAction struct {
-	Action string `json:"action" enum:"pause,resume,status" doc:"pause: begin no more tasks of any project; resume; status"`
+	Action string `json:"action" enum:"pause,resume,status" doc:"pause: start no more tasks of any project; resume; status"`
 }
 
 // Orchestrator is whether tasks are begun.
@@ -334,10 +334,10 @@ var (
 		Tool:    "list_tasks",
 		Label:   "{title:60} ({status})",
 		Columns: "ID=id | PROJECT=projectId | STATUS=status | PRIORITY=priority | AGENT=assignedAgent | TITLE=title:60",
-		Empty:   "no task is open; make one: chorus task create 'Add a dark mode' -p PROJECT, or see all with --all"}, Tasks.ListTasks)
+		Empty:   "no task is open; create one: chorus task create 'Add a dark mode' -p PROJECT, or see all with --all"}, Tasks.ListTasks)
 
-	CreateTask = operation.New(operation.Info{Name: "task.create", Help: "Give a task to the workers", Scope: operation.Chat, Effect: operation.Creates,
-		Doc:    "A worker takes it as soon as everything that it needs is completed and its project has its turn.",
+	CreateTask = operation.New(operation.Info{Name: "task.create", Help: "Create a task for the workers", Scope: operation.Chat, Effect: operation.Creates,
+		Doc:    "A worker takes it once everything it needs is completed and it is its project's turn.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks", ID: "createTask", Body: "NewTask", Status: 201}},
 		CLI: []operation.CLI{{Words: "task create", Args: "TITLE",
@@ -367,14 +367,14 @@ var (
 		Slash:  []operation.Slash{{Words: "task stop"}},
 		Tool:   "stop_task", Done: "task {id} is stopped"}, Tasks.StopTask)
 
-	RestartTask = operation.New(operation.Info{Name: "task.restart", Help: "Make a task ready again, with all its tries", Scope: operation.Chat, Effect: operation.Changes,
+	RestartTask = operation.New(operation.Info{Name: "task.restart", Help: "Restart a task, with all its tries", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/restart", ID: "restartTask"}},
 		CLI:    []operation.CLI{{Words: "task restart", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "task restart"}},
 		Tool:   "restart_task", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.RestartTask)
 
-	ReopenTask = operation.New(operation.Info{Name: "task.reopen", Help: "Give a finished task back to its worker with what is not right", Scope: operation.Chat, Effect: operation.Changes,
+	ReopenTask = operation.New(operation.Info{Name: "task.reopen", Help: "Return a finished task to its worker and say what is wrong", Scope: operation.Chat, Effect: operation.Changes,
 		Doc:    "The worker sees what it did before and works on the same branch.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/reopen", ID: "reopenTask", Body: "TaskFeedback"}},
@@ -382,44 +382,44 @@ var (
 		Slash:  []operation.Slash{{Words: "task reopen"}},
 		Tool:   "reopen_with_feedback", Done: "task {id} is {status} again"}, Tasks.ReopenTask)
 
-	ResolveConflict = operation.New(operation.Info{Name: "task.resolve-conflict", Help: "Make a task that resolves the merge conflict of a blocked one", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "It works on a branch that begins at the target as it is then, and merges the blocked task's branch into it; when it is completed, the blocked one is merged again. There is one for each conflict: asked for again, it is the one that is there.",
+	ResolveConflict = operation.New(operation.Info{Name: "task.resolve-conflict", Help: "Create a task that resolves the merge conflict of a blocked one", Scope: operation.Chat, Effect: operation.Changes,
+		Doc:    "It works on a branch that starts at the current target, and merges the blocked task's branch into it. When it is completed, the blocked task is merged again. There is one such task per conflict: asking again returns it.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/resolve-conflict", ID: "resolveConflict"}},
 		CLI:    []operation.CLI{{Words: "task resolve-conflict", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "task resolve-conflict"}},
 		Tool:   "resolve_conflict", Done: "task {id} resolves the conflict"}, Tasks.ResolveConflict)
 
-	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation stays", Scope: operation.Chat, Effect: operation.Destroys,
+	DeleteTask = operation.New(operation.Info{Name: "task.delete", Help: "Delete a task that nobody works on; its conversation is kept", Scope: operation.Chat, Effect: operation.Destroys,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}", ID: "deleteTask"}},
 		CLI:    []operation.CLI{{Words: "task delete", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "task delete"}},
 		Tool:   "delete_task", Done: "task {id} is deleted"}, Tasks.DeleteTask)
 
-	ApproveTask = operation.New(operation.Info{Name: "task.approve", Help: "Say yes to a task's result, so that it is merged and completed", Scope: operation.Chat, Effect: operation.Changes,
+	ApproveTask = operation.New(operation.Info{Name: "task.approve", Help: "Approve a task's result, so that it is merged and completed", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Forbidden, operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/approve", ID: "approveTask"}},
 		CLI:    []operation.CLI{{Words: "task approve", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "task approve"}},
 		Tool:   "approve_task", Done: "task {id} is approved"}, Tasks.ApproveTask)
 
-	SkipTask = operation.New(operation.Info{Name: "task.skip", Help: "Count a blocked or failed task as completed, so that what needs it goes on", Scope: operation.Chat, Effect: operation.Changes,
+	SkipTask = operation.New(operation.Info{Name: "task.skip", Help: "Count a blocked or failed task as completed, so that tasks that need it can start", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/tasks/{id}/skip", ID: "skipTask"}},
 		CLI:    []operation.CLI{{Words: "task skip", Args: "ID"}},
 		Slash:  []operation.Slash{{Words: "task skip"}},
 		Tool:   "skip_task", Done: "task {id} is skipped"}, Tasks.SkipTask)
 
-	SetTaskStatus = operation.New(operation.Info{Name: "task.set-status", Help: "Move a task to a state whatever the rules say", Scope: operation.Admin, Effect: operation.Changes,
-		Doc:    "It is for repairs: nothing else happens, and the event says that it was an override.",
+	SetTaskStatus = operation.New(operation.Info{Name: "task.set-status", Help: "Set a task's state, ignoring the rules", Scope: operation.Admin, Effect: operation.Changes,
+		Doc:    "For repairs: nothing else happens, and the event is marked as an override.",
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/status", ID: "setTaskStatus", Body: "TaskStatusChange"}},
 		CLI:    []operation.CLI{{Words: "task set-status", Args: "ID STATUS", Example: "  chorus task set-status calm-otter READY"}},
 		Slash:  []operation.Slash{{Words: "task set-status"}},
 		Tool:   "set_task_status", Done: "task {id} is {status} (it was {previousStatus})"}, Tasks.SetTaskStatus)
 
-	GetTaskResult = operation.New(operation.Info{Name: "task.result", Help: "Show what a task's last attempt gave", Scope: operation.Read,
+	GetTaskResult = operation.New(operation.Info{Name: "task.result", Help: "Show the result of a task's last attempt", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/tasks/{id}/result", ID: "getTaskResult"}},
 		CLI:    []operation.CLI{{Words: "task result", Args: "ID"}},
@@ -433,7 +433,7 @@ var (
 		Slash:  []operation.Slash{{Words: "task diff", Show: "`{branch}` against `{base}`\n{diff:block}"}},
 		Tool:   "get_task_diff"}, Tasks.GetTaskDiff)
 
-	GetTaskTree = operation.New(operation.Info{Name: "task.tree", Help: "Draw a task with its subtasks and what needs it", Scope: operation.Read,
+	GetTaskTree = operation.New(operation.Info{Name: "task.tree", Help: "Show a task with its subtasks and the tasks that need it, as a tree", Scope: operation.Read,
 		Errors:  []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/tasks/{id}/tree", ID: "getTaskTree"}},
 		CLI:     []operation.CLI{{Words: "task tree", Args: "ID"}},
@@ -456,21 +456,21 @@ var (
 		Slash:  []operation.Slash{{Words: "task error"}},
 		Tool:   "get_agent_error"}, Tasks.GetAgentError)
 
-	AddDependency = operation.New(operation.Info{Name: "task.depend", Help: "Let a task wait for another", Scope: operation.Chat, Effect: operation.Changes,
+	AddDependency = operation.New(operation.Info{Name: "task.depend", Help: "Make a task wait for another", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/tasks/{id}/dependencies/{dependsOn}", ID: "addDependency"}},
 		CLI:    []operation.CLI{{Words: "task depend", Args: "ID DEPENDSON"}},
 		Slash:  []operation.Slash{{Words: "task depend"}},
 		Tool:   "add_dependency", Done: "task {id} waits for {dependsOn}"}, Tasks.AddDependency)
 
-	RemoveDependency = operation.New(operation.Info{Name: "task.undepend", Help: "Let a task no longer wait for another", Scope: operation.Chat, Effect: operation.Changes,
+	RemoveDependency = operation.New(operation.Info{Name: "task.undepend", Help: "Stop a task from waiting for another", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "DELETE /api/tasks/{id}/dependencies/{dependsOn}", ID: "removeDependency"}},
 		CLI:    []operation.CLI{{Words: "task undepend", Args: "ID DEPENDSON"}},
 		Slash:  []operation.Slash{{Words: "task undepend"}},
 		Tool:   "remove_dependency", Done: "task {id} no longer waits for {dependsOn}"}, Tasks.RemoveDependency)
 
-	GetWorkStatus = operation.New(operation.Info{Name: "work.status", Help: "Show all work at a glance: projects, workers, tasks", Scope: operation.Read,
+	GetWorkStatus = operation.New(operation.Info{Name: "work.status", Help: "Show all work: projects, workers, tasks", Scope: operation.Read,
 		HTTP:  []operation.HTTP{{Route: "GET /api/work", ID: "getWorkStatus", Tag: "tasks"}},
 		CLI:   []operation.CLI{{Words: "work status"}},
 		Slash: []operation.Slash{{Words: "system status"}},
@@ -483,21 +483,21 @@ var (
 		Slash:   []operation.Slash{{Words: "system events"}},
 		Tool:    "get_recent_events",
 		Columns: "WHEN=timestamp:minute | EVENT=eventType | PROJECT=projectId | TASK=taskId | BY=by:24 | TEXT=text:60",
-		Empty:   "nothing happened yet"}, Queue.GetRecentEvents)
+		Empty:   "no events yet"}, Queue.GetRecentEvents)
 
-	WaitForWork = operation.New(operation.Info{Name: "work.wait", Help: "Wait for what happens to tasks and projects", Scope: operation.Read,
-		Doc:    "The answer comes with the first event behind after, or without one when the time is over; ask again with the after that it gives. At most 200 events come at once.",
+	WaitForWork = operation.New(operation.Info{Name: "work.wait", Help: "Wait for events of tasks and projects", Scope: operation.Read,
+		Doc:    "Answers with the first events after after, or with none when the time is over. Ask again with the after of the answer. At most 200 events come at once.",
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/work/wait", ID: "waitForWork", Tag: "tasks"}}}, Queue.WaitForWork)
 
-	GetTokenUsage = operation.New(operation.Info{Name: "work.tokens", Help: "Show what tasks took, by project, task or agent", Scope: operation.Read,
+	GetTokenUsage = operation.New(operation.Info{Name: "work.tokens", Help: "Show token usage, by project, task or agent", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound},
 		HTTP:   []operation.HTTP{{Route: "GET /api/work/tokens", ID: "getTokenUsage", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "work tokens"}},
 		Slash:  []operation.Slash{{Words: "system tokens"}},
 		Tool:   "get_token_usage"}, Queue.GetTokenUsage)
 
-	ControlOrchestrator = operation.New(operation.Info{Name: "work.control", Help: "Begin no more tasks of any project, or let it go on", Scope: operation.Chat, Effect: operation.Changes,
+	ControlOrchestrator = operation.New(operation.Info{Name: "work.control", Help: "Pause or resume the tasks of all projects", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Forbidden},
 		HTTP:   []operation.HTTP{{Route: "POST /api/work/control", ID: "orchestratorControl", Body: "OrchestratorAction", Tag: "tasks"}},
 		CLI:    []operation.CLI{{Words: "work control", Args: "ACTION", Example: "  chorus work control pause"}},

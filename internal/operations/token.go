@@ -20,9 +20,9 @@ type Tokens interface {
 
 // NewToken is what a token is made of.
 type NewToken struct {
-	Name      string            `json:"name" minLen:"1" maxLen:"100" doc:"what people call it"`
-	Scopes    []operation.Scope `json:"scopes" minItems:"1" maxItems:"8" doc:"what it opens: read, chat, approve, admin"`
-	Roles     []string          `json:"roles,omitempty" maxItems:"32" doc:"roles of whoever shows it, for rules that name roles"`
+	Name      string            `json:"name" minLen:"1" maxLen:"100" doc:"its name"`
+	Scopes    []operation.Scope `json:"scopes" minItems:"1" maxItems:"8" doc:"its scopes: read, chat, approve, admin"`
+	Roles     []string          `json:"roles,omitempty" maxItems:"32" doc:"roles of whoever uses it, for rules that name roles"`
 	ExpiresIn string            `json:"expiresIn,omitempty" maxLen:"32" cli:"expires" doc:"24h or 30d; left out: never"`
 }
 
@@ -72,14 +72,14 @@ type TokenRef struct {
 var (
 	ListTokens = operation.New(operation.Info{Name: "token.list", Help: "List tokens, without their text", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/tokens", ID: "listTokens"}},
-		CLI:     []operation.CLI{{Words: "token list", Help: "List the tokens there are, the newest first"}},
+		CLI:     []operation.CLI{{Words: "token list", Help: "List tokens, newest first"}},
 		Columns: "NAME=name | SCOPES=scopes | CREATED=createdAt:day | USED=usedAt:day | ID=id",
 		Empty:   "there are no tokens; `chorus serve` makes the first one"}, Tokens.ListTokens)
 
-	CreateToken = operation.New(operation.Info{Name: "token.create", Help: "Create a token", Doc: "The answer is the one time that its text is seen.",
+	CreateToken = operation.New(operation.Info{Name: "token.create", Help: "Create a token", Doc: "Its text is shown only in this answer.",
 		Scope: operation.Admin, Effect: operation.Creates, Secret: true,
 		HTTP: []operation.HTTP{{Route: "POST /api/tokens", ID: "createToken", Body: "NewToken", Status: 201}},
-		CLI:  []operation.CLI{{Words: "token create", Help: "Create a token and show it, once", Example: "  chorus token create --name laptop --scopes chat,approve"}},
+		CLI:  []operation.CLI{{Words: "token create", Help: "Create a token and show it once", Example: "  chorus token create --name laptop --scopes chat,approve"}},
 	}, Tokens.CreateToken)
 
 	RevokeToken = operation.New(operation.Info{Name: "token.revoke", Help: "Revoke a token", Scope: operation.Admin, Effect: operation.Changes,

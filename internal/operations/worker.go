@@ -44,13 +44,13 @@ type WorkerTask struct {
 
 // The operations on workers.
 var (
-	ListWorkers = operation.New(operation.Info{Name: "worker.list", Help: "List the workers: who works on tasks, since when and on what", Scope: operation.Read,
-		Doc:  "A worker is the server itself, or a process that was started with chorus worker. One that is gone is listed for as long as it has tasks that nobody took over.",
+	ListWorkers = operation.New(operation.Info{Name: "worker.list", Help: "List workers, with the tasks that they work on", Scope: operation.Read,
+		Doc:  "A worker is the server itself, or a process started with chorus worker. A worker that is gone is listed as long as it has tasks that nobody took over.",
 		HTTP: []operation.HTTP{{Route: "GET /api/workers", ID: "listWorkers"}},
 		CLI:  []operation.CLI{{Words: "worker list"}}, Tool: "list_workers",
 		Slash:   []operation.Slash{{Words: "worker list", Show: "- **{name}** {state}, {busy} of {slots}\n  {worksOn:200}"}},
 		Columns: "NAME=name | STATE=state | BUSY=busy | SLOTS=slots | SINCE=since:minute | HEARTBEAT=heartbeatAt:second | WORKS ON=worksOn",
-		Empty:   "nobody works on tasks; start chorus serve, or chorus worker"}, Workers.ListWorkers)
+		Empty:   "there are no workers; start chorus serve or chorus worker"}, Workers.ListWorkers)
 )
 
 func workers() []operation.Any { return []operation.Any{ListWorkers} }

@@ -20,8 +20,8 @@ type Restarter interface {
 
 // FileQuery names a file of a project.
 type FileQuery struct {
-	Path     string `json:"path" minLen:"1" maxLen:"4096" slashDoc:"within the repository, such as docs/plan.md" doc:"within the repository, such as docs/plan.md; PROJECT/docs/plan.md where no project is named; or the whole path on the server"`
-	MaxLines int    `json:"maxLines,omitempty" min:"1" max:"5000" default:"200" tool:"max_lines" cli:"lines,n" slash:"lines" doc:"at most so many lines"`
+	Path     string `json:"path" minLen:"1" maxLen:"4096" slashDoc:"within the repository, such as docs/plan.md" doc:"within the repository, such as docs/plan.md; PROJECT/docs/plan.md if no project is named; or the full path on the server"`
+	MaxLines int    `json:"maxLines,omitempty" min:"1" max:"5000" default:"200" tool:"max_lines" cli:"lines,n" slash:"lines" doc:"maximum number of lines"`
 	GitPlace
 }
 
@@ -37,7 +37,7 @@ type FileText struct {
 type FileSearch struct {
 	Pattern string `json:"pattern" minLen:"1" maxLen:"1000" doc:"grep: a regular expression; find: a name with * and ?"`
 	Path    string `json:"path,omitempty" maxLen:"4096" doc:"the folder, as in read_file; left out: the whole repository"`
-	Mode    string `json:"mode,omitempty" enum:"grep,find" default:"grep" doc:"grep looks into files, find at their names"`
+	Mode    string `json:"mode,omitempty" enum:"grep,find" default:"grep" doc:"grep searches the contents of files, find their names"`
 	GitPlace
 }
 
@@ -51,9 +51,9 @@ type FilesFound struct {
 
 // ShellCommand is a command for the shell.
 type ShellCommand struct {
-	Command string `json:"command" minLen:"1" maxLen:"20000" doc:"what the shell is to do"`
+	Command string `json:"command" minLen:"1" maxLen:"20000" doc:"the shell command"`
 	Dir     string `json:"workingDir" minLen:"1" maxLen:"4096" tool:"working_dir" cli:"dir" slash:"dir" doc:"a project's id: its first repository; or a folder, as in read_file"`
-	Timeout int    `json:"timeout,omitempty" min:"1" max:"120" default:"30" doc:"seconds; it is ended then"`
+	Timeout int    `json:"timeout,omitempty" min:"1" max:"120" default:"30" doc:"timeout in seconds"`
 	GitPlace
 }
 
@@ -68,7 +68,7 @@ type CommandResult struct {
 
 // RestartRequest says why the server is restarted.
 type RestartRequest struct {
-	Reason string `json:"reason,omitempty" maxLen:"500" doc:"why, for the log"`
+	Reason string `json:"reason,omitempty" maxLen:"500" doc:"the reason, for the log"`
 	Key    string `json:"-" key:"true"`
 }
 
@@ -87,7 +87,7 @@ var (
 		Slash: []operation.Slash{{Words: "project read", Show: "`{path}`\n{content:block}"}},
 		Tool:  "read_file"}, Workspaces.ReadFile)
 
-	SearchFiles = operation.New(operation.Info{Name: "workspace.search", Help: "Search the files of a project, or their names", Scope: operation.Read,
+	SearchFiles = operation.New(operation.Info{Name: "workspace.search", Help: "Search the contents or names of a project's files", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_search_files",
 		HTTP:  []operation.HTTP{{Route: "GET /api/files/search", ID: "searchProjectFiles"}},
 		CLI:   []operation.CLI{{Words: "project search", Args: "PATTERN [PATH]", Example: "  chorus project search 'func main' -p my-web-app\n  chorus project search '*.css' --mode find -p my-web-app"}},
@@ -95,14 +95,14 @@ var (
 		Tool:  "search_files"}, Workspaces.SearchFiles)
 
 	RunProjectCommand = operation.New(operation.Info{Name: "workspace.run", Help: "Run a shell command in a project, in the sandbox of its agents", Scope: operation.Chat, Effect: operation.Changes,
-		Doc:    "What the rules forbid agents they forbid here, too. It is for whoever the project belongs to.",
+		Doc:    "Rules that forbid something to agents forbid it here too. Only the project's owner can use it.",
 		Errors: gitErrors(), Judged: "project_run_command",
 		HTTP:  []operation.HTTP{{Route: "POST /api/files/commands", ID: "runProjectCommand", Body: "ShellCommand", Status: 200}},
 		CLI:   []operation.CLI{{Words: "project run", Args: "WORKINGDIR COMMAND", Example: "  chorus project run my-web-app 'make test' --timeout 120"}},
 		Slash: []operation.Slash{{Words: "project run", Show: "code {returncode}\n{stdout:block}\n{stderr:block}"}},
 		Tool:  "run_command"}, Workspaces.RunCommand)
 
-	RestartDaemon = operation.New(operation.Info{Name: "system.restart", Help: "Restart the server: what is being answered is finished, runs go on afterwards", Scope: operation.Admin, Effect: operation.Changes,
+	RestartDaemon = operation.New(operation.Info{Name: "system.restart", Help: "Restart the server: current answers finish, and runs continue afterwards", Scope: operation.Admin, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/system/restart", ID: "restartDaemon", Tag: "system", Body: "RestartRequest", Status: 202}},
 		CLI:    []operation.CLI{{Words: "work restart-server", Args: "[REASON]", Example: "  chorus work restart-server 'new settings' --server http://127.0.0.1:8420"}},

@@ -24,7 +24,7 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	out := operation.List[operations.Approval]{Items: []operations.Approval{}}
 	state, ok := approvalStates[q.State]
 	if !ok {
-		return out, operation.InvalidField("state", "there is no state %.40q; there are pending, approved, denied, expired, cancelled and all", q.State)
+		return out, operation.InvalidField("state", "there is no state %.40q; use pending, approved, denied, expired, cancelled or all", q.State)
 	}
 	most := operation.Limit(q.Limit, 50, 200)
 	after, tasksOnly := strings.CutPrefix(q.Cursor, taskCursor)
@@ -206,9 +206,9 @@ func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operat
 	note := strings.TrimSpace(in.Note)
 	switch {
 	case len(in.Always) > 0:
-		return q, operation.InvalidField("always", "rules are about calls of agents; what task %s gave is answered once", q.Task)
+		return q, operation.InvalidField("always", "rules apply to calls of agents; the result of task %s is answered once", q.Task)
 	case !in.Approved && note == "":
-		return q, operation.InvalidField("note", "a no to what task %s gave needs a note: its worker begins again, and is told what to do otherwise", q.Task)
+		return q, operation.InvalidField("note", "rejecting the result of task %s needs a note: its worker starts again and is told what should change", q.Task)
 	}
 	var err error
 	switch to := o.Operations(); {
@@ -244,7 +244,7 @@ func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operat
 		answer.ID = found[0].ID
 	default:
 		if a, err := o.app.DB.Approval(ctx, in.CallID); err != nil || a.Thread != row.ID {
-			return operations.Approval{}, operation.Errorf(operation.NotFound, "no approval was ever asked for a call %.80q of this session", in.CallID)
+			return operations.Approval{}, operation.Errorf(operation.NotFound, "this session has no approval for the call %.80q", in.CallID)
 		}
 	}
 	return o.AnswerApproval(ctx, by, answer)

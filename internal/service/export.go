@@ -74,7 +74,7 @@ func cells(values ...string) []string {
 const (
 	maxExported = 100_000 // lines
 	exportPage  = 500
-	cutExport   = "there is more: an export has at most 100,000 lines; narrow it by time"
+	cutExport   = "there are more lines: an export has at most 100,000; narrow it by time"
 )
 
 // ExportAudit carries out the operation of that name.

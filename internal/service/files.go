@@ -55,7 +55,7 @@ func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, nam
 	data, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	switch {
 	case err != nil:
-		return operations.Attachment{}, operation.InvalidField("", "the file did not arrive whole: %v", err)
+		return operations.Attachment{}, operation.InvalidField("", "the upload is incomplete: %v", err)
 	case len(data) > maxAttachment:
 		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "the file is larger than %d MB", maxAttachment>>20)
 	case len(data) == 0:
@@ -66,7 +66,7 @@ func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, nam
 		return operations.Attachment{}, err
 	}
 	if count, bytes := Held(dir); count >= MaxStored || bytes+int64(len(data)) > MaxStoredBytes {
-		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session has %d files with %d MB already; begin another one", count, bytes>>20)
+		return operations.Attachment{}, operation.Errorf(operation.TooLarge, "this session already has %d files with %d MB; start another one", count, bytes>>20)
 	}
 	a := operations.Attachment{ID: id.New(), Name: fileName(name), MediaType: Sniff(data), Size: int64(len(data))}
 	if err := s.announceAttachment(ctx, thread, a, data); err != nil {
@@ -207,7 +207,7 @@ func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.S
 		return nil, operation.InvalidField("message", "the message is empty; say something")
 	}
 	if len(in.Attachments) > maxAttachments {
-		return nil, operation.InvalidField("attachments", "at most %d files go with one message", maxAttachments)
+		return nil, operation.InvalidField("attachments", "a message can have at most %d files", maxAttachments)
 	}
 	var blocks chat.Blocks
 	if text != "" {

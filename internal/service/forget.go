@@ -28,7 +28,7 @@ const forgetBatch = 100
 func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in operations.ForgetRequest) (operations.Forgotten, error) {
 	kind, name, ok := strings.Cut(in.Person, ":")
 	if !ok || kind == "" || name == "" {
-		return operations.Forgotten{}, operation.InvalidField("person", "%.80q names nobody; write kind:id as `chorus audit list --json` has them, for example local:ada", in.Person)
+		return operations.Forgotten{}, operation.InvalidField("person", "%.80q is not a person; write kind:id as in `chorus audit list --json`, such as local:ada", in.Person)
 	}
 	deletions, texts, err := o.saidBy(ctx, in.Person, name)
 	if err != nil {

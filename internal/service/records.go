@@ -34,7 +34,7 @@ func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.C
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
 	if !ok {
-		return operations.Costs{}, operation.InvalidField("by", "costs cannot be grouped by %.40q; there are model, agent, person, channel, day, month, session, thread and run", q.By)
+		return operations.Costs{}, operation.InvalidField("by", "costs cannot be grouped by %.40q; use model, agent, person, channel, day, month, session, thread or run", q.By)
 	}
 	since, err := CostSince(q.Since, now)
 	if err != nil {
@@ -114,7 +114,7 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 	if q.Cursor != "" {
 		before, err := strconv.ParseInt(q.Cursor, 10, 64)
 		if err != nil || before < 1 {
-			return out, operation.InvalidField("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+			return out, operation.InvalidField("cursor", "the cursor %.40q is not from this list", q.Cursor)
 		}
 		f.Before = before
 	}
@@ -191,13 +191,13 @@ func (s *Service) Snippet(found string) string {
 func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.SearchQuery) (operation.List[operations.Hit], error) {
 	out := operation.List[operations.Hit]{Items: []operations.Hit{}}
 	if q.Text == "" {
-		return out, operation.InvalidField("q", "say what to look for")
+		return out, operation.InvalidField("q", "say what to search for")
 	}
 	skip := 0
 	if q.Cursor != "" {
 		var err error
 		if skip, err = strconv.Atoi(q.Cursor); err != nil || skip < 0 || skip > maxSkip {
-			return out, operation.InvalidField("cursor", "the cursor %.40q is none that this list has given", q.Cursor)
+			return out, operation.InvalidField("cursor", "the cursor %.40q is not from this list", q.Cursor)
 		}
 	}
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {

@@ -126,9 +126,9 @@ func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operati
 	}
 	switch t := row.ID.Transport(); {
 	case chat.OnPlatform(t) && row.Listing != store.Deleted:
-		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only this Chorus's: it is held on %s; delete its thread or its messages there, and they are deleted here, too", row.ID.Thread(), t)
+		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s also exists on %s; delete its thread or its messages there, and they are deleted here too", row.ID.Thread(), t)
 	case t != "web" && t != "cli" && !chat.OnPlatform(t):
-		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s is not only a conversation: it is the work on a task; end the task", row.ID.Thread())
+		return row, deletion{}, operation.Errorf(operation.Conflict, "session %s belongs to a task; end the task instead", row.ID.Thread())
 	}
 	return row, deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: in.Now || o.app.Shared.KeepDeleted == 0}, nil
 }
@@ -179,7 +179,7 @@ func (o *Handler) MayKeep(by operation.Caller, row journal.Thread) error {
 	if by.Keeps(row.ID, owner) {
 		return nil
 	}
-	return operation.Errorf(operation.Forbidden, "only whoever began this conversation, those who may manage messages there and those who run this Chorus can do that")
+	return operation.Errorf(operation.Forbidden, "only the person who started this conversation, people who may manage messages there and those who run this Chorus can do that")
 }
 
 // roomRouting is the routing of a channel that is one conversation of everybody in it.
@@ -226,7 +226,7 @@ func (o *Handler) RestoreSession(ctx context.Context, by operation.Caller, in op
 		o.Engine.Relisted(row.ID)
 	}
 	if row.Listing == store.Erased {
-		return operations.Session{}, operation.Errorf(operation.NotFound, "session %.80s cannot be brought back: it was deleted long ago, and what was said in it is gone", row.ID.Thread())
+		return operations.Session{}, operation.Errorf(operation.NotFound, "session %.80s cannot be restored: it was deleted too long ago, and its content is removed", row.ID.Thread())
 	}
 	if deleted {
 		if err := o.Record(ctx, by, row.Agent, "session restore "+row.ID.Thread(), ""); err != nil {

@@ -107,7 +107,7 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 // session is: the next attempt makes another.
 func (o *Handler) layOutSample(ctx context.Context, thread chat.ThreadID, dir string) error {
 	if dir != o.Scratch(thread) {
-		return operation.InvalidField("workspacePath", "the sample project needs a folder of its own; leave workspacePath and agent out")
+		return operation.InvalidField("workspacePath", "the sample project needs its own folder; leave out workspacePath and agent")
 	}
 	if _, err := o.app.Home.Ensure(dir); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (o *Handler) begin(ctx context.Context, by operation.Caller, row journal.Th
 		case err == nil:
 			before, err := o.Standing(ctx, row.ID)
 			if err == nil && (before != made || there.Dir != row.Dir) {
-				err = operation.Errorf(operation.Conflict, "this key has made another session, with other wishes; use a new key")
+				err = operation.Errorf(operation.Conflict, "this key was used for a session with other options; use a new key")
 			}
 			return err
 		case !errors.Is(err, journal.ErrUnknown):
@@ -206,7 +206,7 @@ func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, threa
 		}
 	}
 	if !runsetup.IsDir(dir) {
-		return "", operation.InvalidField("workspacePath", "there is no directory %.200s on the server; make it first, or name none for a folder of its own", in.WorkspacePath)
+		return "", operation.InvalidField("workspacePath", "there is no directory %.200s on the server; create it first, or leave it out to get a new folder", in.WorkspacePath)
 	}
 	return dir, nil
 }
@@ -249,10 +249,10 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 		return nil
 	}
 	if !o.MayChoose(by, in.Permissions) {
-		return operation.Errorf(operation.Forbidden, "the profile %.80q can be chosen with the scope admin only; leave it out, or choose standard or locked", in.Permissions)
+		return operation.Errorf(operation.Forbidden, "the profile %.80q needs the scope admin; leave it out, or choose standard or locked", in.Permissions)
 	}
 	if in.Sandbox != "" && in.Sandbox != "bwrap" && in.Sandbox != "auto" && in.Sandbox != o.app.Shared.Sandbox {
-		return operation.Errorf(operation.Forbidden, "the sandbox %.80q can be chosen with the scope admin only; leave it out", in.Sandbox)
+		return operation.Errorf(operation.Forbidden, "the sandbox %.80q needs the scope admin; leave it out", in.Sandbox)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	var out operation.List[operations.Session]
 	status, known := statuses[q.Status]
 	if !known {
-		return out, operation.InvalidField("status", "there is no status %.40q; there are idle, queued, running, interrupted and waiting", q.Status)
+		return out, operation.InvalidField("status", "there is no status %.40q; use idle, queued, running, interrupted or waiting", q.Status)
 	}
 	if q.Status == queued {
 		return o.listQueued(ctx, by, q)
@@ -369,7 +369,7 @@ func readCursor(text string) (*store.Cursor, error) {
 	at, thread, ok := strings.Cut(string(data), " ")
 	micros, nerr := strconv.ParseInt(at, 36, 64)
 	if err != nil || nerr != nil || !ok {
-		return nil, operation.InvalidField("cursor", "the cursor %.80q is none that this list has given", text)
+		return nil, operation.InvalidField("cursor", "the cursor %.80q is not from this list", text)
 	}
 	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
 }

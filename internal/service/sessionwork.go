@@ -30,7 +30,7 @@ func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in opera
 		return out, operation.Errorf(operation.Conflict, "%s is not in a git repository", row.Dir)
 	case err != nil:
 		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
-		return out, operation.Errorf(operation.Conflict, "look at what has changed: %s", line)
+		return out, operation.Errorf(operation.Conflict, "show what has changed: %s", line)
 	}
 	return out, nil
 }

@@ -127,7 +127,7 @@ func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operat
 		return now, err
 	}
 	if now.Fixed {
-		return now, &operation.Error{Kind: operation.Conflict, Message: key + " is held by " + now.Source + "; change it there", About: now}
+		return now, &operation.Error{Kind: operation.Conflict, Message: key + " is set by " + now.Source + "; change it there", About: now}
 	}
 	if err := o.writeSetting(ctx, *meant, value); err != nil {
 		return operations.Setting{}, err

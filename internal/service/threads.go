@@ -31,7 +31,7 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 			return row, fmt.Errorf("there is no thread %s: %w; `chorus thread list` shows them", name, err)
 		}
 		if err == nil && row.Listing == store.Erased {
-			return row, fmt.Errorf("thread %s was deleted, and what was said in it is gone: %w", name, journal.ErrUnknown)
+			return row, fmt.Errorf("thread %s was deleted and its content is removed: %w", name, journal.ErrUnknown)
 		}
 		if err == nil && row.Listing == store.Deleted {
 			return row, fmt.Errorf("thread %s was deleted: %w; `chorus thread restore` brings it back", name, journal.ErrUnknown)
@@ -49,7 +49,7 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 	case 0:
 		return journal.Thread{}, fmt.Errorf("there is no thread %q: %w; `chorus thread list` shows them", name, journal.ErrUnknown)
 	default:
-		return journal.Thread{}, fmt.Errorf("%q is the beginning of %d threads; give more of it", name, len(found))
+		return journal.Thread{}, fmt.Errorf("%q matches %d threads; give more of the id", name, len(found))
 	}
 }
 
@@ -68,7 +68,7 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 			case chat.Asked:
 				r := s.replayed(log, head, ev, b)
 				if !r.Same && forgot > 0 {
-					r.Why = fmt.Sprintf("cannot be rebuilt: the words of %s were deleted and forgotten", text.Count(forgot, "message"))
+					r.Why = fmt.Sprintf("cannot be rebuilt: the messages of %s were deleted and forgotten", text.Count(forgot, "message"))
 				}
 				if !yield(r, nil) {
 					return
@@ -164,7 +164,7 @@ func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, 
 	case operations.CSV:
 		err = s.exportCSV(ctx, w, row, in)
 	default:
-		return usage.Wrap(fmt.Errorf("unknown format %q; there are %s, %s and %s", in.Format, operations.JSONLines, operations.CSV, operations.Markdown))
+		return usage.Wrap(fmt.Errorf("unknown format %q; use %s, %s or %s", in.Format, operations.JSONLines, operations.CSV, operations.Markdown))
 	}
 	if err != nil {
 		return err

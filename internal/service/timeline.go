@@ -35,7 +35,7 @@ func (o *Handler) Timeline(ctx context.Context, by operation.Caller, in operatio
 		return operations.Timeline{}, err
 	}
 	if len(starts) == 0 {
-		return operations.Timeline{}, operation.Errorf(operation.NotFound, "no run of this session has begun there")
+		return operations.Timeline{}, operation.Errorf(operation.NotFound, "no run of this session starts there")
 	}
 	events, err := o.runEvents(ctx, row.ID, starts[0])
 	if err != nil {
@@ -86,7 +86,7 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 			return out, fmt.Errorf("the prompt of run %s: %w", t.Run, err)
 		}
 		if waited := t.Began.Sub(asked.At); waited.Milliseconds() > 0 {
-			out.Spans = append(out.Spans, operations.Span{Kind: operations.SpanQueue, Label: "waited to begin", Seq: asked.Seq, Began: asked.At, TookMS: waited.Milliseconds()})
+			out.Spans = append(out.Spans, operations.Span{Kind: operations.SpanQueue, Label: "waited to start", Seq: asked.Seq, Began: asked.At, TookMS: waited.Milliseconds()})
 		}
 	}
 	for i, s := range t.Steps {
@@ -131,5 +131,5 @@ func pauseBefore(before []render.Step, s render.Step) (operations.Span, bool) {
 	if last.Kind != render.StepModel || !strings.HasPrefix(last.State, "failed") || s.Began.Sub(from).Milliseconds() <= 0 {
 		return operations.Span{}, false
 	}
-	return operations.Span{Kind: operations.SpanPause, Label: "waited before the next try", Began: from, TookMS: s.Began.Sub(from).Milliseconds()}, true
+	return operations.Span{Kind: operations.SpanPause, Label: "waited before the next attempt", Began: from, TookMS: s.Began.Sub(from).Milliseconds()}, true
 }

@@ -111,7 +111,7 @@ func repoOf(a agents.Agent) (repo string) {
 func (o *Handler) plainAgent() operations.Agent {
 	own := o.sessions.Defaults(chat.DefaultAgent)
 	return operations.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
-		Description: "answers where no agent is named"}
+		Description: "answers if no agent is named"}
 }
 
 // agentFor is an agent as a caller sees it: whoever may change agent.json sees it whole.
@@ -301,7 +301,7 @@ func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in oper
 	case err != nil:
 		return operation.None{}, err
 	case busy:
-		return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is at work in session %s; stop it first", in.Name, at.Thread())
+		return operation.None{}, operation.Errorf(operation.Conflict, "agent %s is working in session %s; stop it first", in.Name, at.Thread())
 	}
 	if err := o.app.Settings.Agents().Destroy(ctx, in.Name, in.KeepFiles); err != nil {
 		return operation.None{}, err

@@ -67,7 +67,7 @@ func (o *Handler) checkWishes(values map[string]string) error {
 		values["model"] = wished.Model
 	}
 	if p, ok := values["permissions"]; ok && p == "" {
-		return operation.InvalidField("permissions", "name a permission profile, for example standard")
+		return operation.InvalidField("permissions", "name a permission profile, such as standard")
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func (o *Handler) agentMoved(ctx context.Context, name string, values map[string
 	if err != nil {
 		return operation.Errorf(operation.Invalid, "%w", err)
 	}
-	moved := operation.Errorf(operation.Conflict, "somebody else has changed %s meanwhile: nothing was saved; look at the difference, then save again with the new version", name)
+	moved := operation.Errorf(operation.Conflict, "somebody else has changed %s meanwhile, so nothing was saved; check the difference, then save again with the new version", name)
 	moved.About = operations.AgentConflict{Version: o.app.Settings.Agents().Version(now),
 		Difference: o.app.Logs.Redactor().Text(files.UnifiedWhole(name, editText(now), editText(wished)))}
 	return moved

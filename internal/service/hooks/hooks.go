@@ -104,7 +104,7 @@ func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operat
 		}
 	}
 	if mine, err := o.rows.Hooks(ctx, by.Principal.String()); err != nil || len(mine) >= maxHooks {
-		return operations.Hook{}, cmp.Or(err, error(operation.Errorf(operation.Conflict, "there are %d hooks of yours; delete some first", len(mine))))
+		return operations.Hook{}, cmp.Or(err, error(operation.Errorf(operation.Conflict, "you have %d hooks, which is the limit; delete some first", len(mine))))
 	}
 	h, err := o.draftHook(ctx, by, in, hookID(in.Name))
 	if err != nil {
@@ -201,7 +201,7 @@ func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 	}
 	switch {
 	case llm.BaseURL != "":
-		return operation.InvalidField("llmConfig", "base_url is set for a provider in the configuration, not for a hook: prompts and keys go there")
+		return operation.InvalidField("llmConfig", "base_url can only be set for a provider in the configuration, because prompts and keys are sent there")
 	case llm.BudgetUSD < 0 || llm.BudgetUSD > 1e6:
 		return operation.InvalidField("llmConfig", "budget_usd must be from 0 (no limit of its own) to a million dollars")
 	}
@@ -251,7 +251,7 @@ func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.
 	case by.Through != nil:
 		h.Enabled = false // until a person says yes
 	case !yes:
-		return operation.InvalidField("approve", "%s would have to be asked for; if you have looked at it, say yes: --approve (approve: true)", strings.Join(waits, ", and "))
+		return operation.InvalidField("approve", "%s needs approval; check it, then approve it with --approve (approve: true)", strings.Join(waits, ", and "))
 	default:
 		h.Approved = h.Digest()
 	}
@@ -373,7 +373,7 @@ func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operatio
 	if changed, err := o.rows.UpdateHook(ctx, h, read); err != nil {
 		return operations.Hook{}, err
 	} else if !changed {
-		return operations.Hook{}, operation.Errorf(operation.Conflict, "somebody else has changed the hook %s meanwhile; look at it and try again", h.ID)
+		return operations.Hook{}, operation.Errorf(operation.Conflict, "somebody else has changed the hook %s meanwhile; check it and try again", h.ID)
 	}
 	o.hooksChanged()
 	shown := o.showHook(ctx, h)
@@ -444,7 +444,7 @@ func (o *Handler) GetHookRun(ctx context.Context, by operation.Caller, in operat
 		_, err = o.findHook(ctx, by, r.Hook)
 	}
 	if no := (*operation.Error)(nil); errors.Is(err, journal.ErrUnknown) || errors.As(err, &no) && no.Kind == operation.NotFound {
-		return operations.HookRun{}, operation.Errorf(operation.NotFound, "there is no run %.64q; `chorus hook runs HOOK` shows those there are", in.ID)
+		return operations.HookRun{}, operation.Errorf(operation.NotFound, "there is no run %.64q; `chorus hook runs HOOK` lists them", in.ID)
 	}
 	return showRun(r, true), err
 }
@@ -492,7 +492,7 @@ func (o *Handler) findHook(ctx context.Context, by operation.Caller, name string
 
 // noHook is the answer for one that is not there and for one that is somebody else's.
 func noHook(name string) error {
-	return operation.Errorf(operation.NotFound, "Hook '%.64s' not found; `chorus hook list` shows those there are", name)
+	return operation.Errorf(operation.NotFound, "Hook '%.64s' not found; `chorus hook list` lists them", name)
 }
 
 func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {

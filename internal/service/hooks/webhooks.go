@@ -39,7 +39,7 @@ func (o *Handler) ReceiveWebhook(ctx context.Context, id string, h http.Header, 
 	}
 	data := hook.BoundData(body, map[string]string{"event": d.Event, "delivery": d.ID})
 	if !found.Trigger.Holds(data) {
-		return operations.WebhookReceived{Why: "the hook's \"where\" does not mean it"}, nil
+		return operations.WebhookReceived{Why: "it does not match the hook's \"where\""}, nil
 	}
 	run, err := hook.NewRun(found, hook.Webhook, d.Key, chat.Principal{}, data)
 	if err != nil {

@@ -204,7 +204,7 @@ func (o worker) call(ctx context.Context, call runsetup.UnattendedCall) (tool.Re
 	var denied *runsetup.DeniedError
 	switch {
 	case errors.As(err, &denied) && denied.Asked:
-		return res, &hook.Result{Denied: true, Error: denied.Why + "; look at the hook, and say yes: chorus hook edit " + call.Thread.Place + " --approve"}
+		return res, &hook.Result{Denied: true, Error: denied.Why + "; check the hook and approve it: chorus hook edit " + call.Thread.Place + " --approve"}
 	case errors.As(err, &denied):
 		return res, &hook.Result{Denied: true, Error: denied.Why}
 	case err != nil:
@@ -386,7 +386,7 @@ func (o worker) Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.R
 	if a.Type == hook.Shell {
 		out := shellResult(res, text)
 		if *out.Exit != 0 {
-			out.Error = fmt.Sprintf("the command ended with the code %d: %s", *out.Exit, out.Text())
+			out.Error = fmt.Sprintf("the command ended with exit code %d: %s", *out.Exit, out.Text())
 		}
 		return out
 	}

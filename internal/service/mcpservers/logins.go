@@ -58,7 +58,7 @@ func loginRedirect(address string) (string, error) {
 func (o *Handler) FinishMCPLogin(ctx context.Context, _ operation.Caller, in operations.MCPLoginReturn) (out operations.MCPServerName, err error) {
 	at, err := url.Parse(strings.TrimSpace(in.Redirect))
 	if err != nil || at.RawQuery == "" {
-		return out, operation.InvalidField("redirectUrl", "this is not what a browser is sent back to: the whole address is needed, with everything behind its ?")
+		return out, operation.InvalidField("redirectUrl", "this is not the address that the browser returned to; give the full address, with everything after its ?")
 	}
 	out.Name, err = o.ReturnedLogin(ctx, at.Query())
 	return out, err

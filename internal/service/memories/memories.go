@@ -96,9 +96,9 @@ func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (mem
 	}
 	switch {
 	case !seesMemory(by, f):
-		return f, operation.Errorf(operation.NotFound, "there is no memory file %.200q; `chorus memory list` shows those there are", path)
+		return f, operation.Errorf(operation.NotFound, "there is no memory file %.200q; `chorus memory list` lists them", path)
 	case change && !by.May(operation.Admin) && !writesMemory(by, f):
-		return f, operation.Errorf(operation.Forbidden, "%s is shown in everybody's conversations, so only those who run this Chorus change it: with the scope admin, or at its terminal with `chorus memory edit %s`", f.Path, f.Path)
+		return f, operation.Errorf(operation.Forbidden, "%s is part of everybody's conversations, so only those who run this Chorus can change it: with the scope admin, or at its terminal with `chorus memory edit %s`", f.Path, f.Path)
 	}
 	return f, nil
 }
@@ -202,7 +202,7 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 		case err != nil:
 			return operations.MemoryText{}, err
 		case strings.TrimSpace(text) == "":
-			return operations.MemoryText{}, operation.InvalidField("text", "there is nothing to add; say the text")
+			return operations.MemoryText{}, operation.InvalidField("text", "there is nothing to add; give a text")
 		case now.Problem != "":
 			return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s: %s", f.Path, now.Problem)
 		case in.Seen == 0:
@@ -226,7 +226,7 @@ func (o *Handler) memoryMoved(ctx context.Context, f memory.File, text string) e
 	if err != nil {
 		return err
 	}
-	moved := operation.Errorf(operation.Conflict, "%s was changed meanwhile; look at it again before you change it", f.Path)
+	moved := operation.Errorf(operation.Conflict, "%s was changed meanwhile; check it again before you change it", f.Path)
 	moved.About = operations.MemoryConflict{Version: now.Version, Difference: o.app.Logs.Redactor().Text(files.UnifiedWhole(f.Path, now.Text, text))}
 	return moved
 }
@@ -235,9 +235,9 @@ func (o *Handler) memoryMoved(ctx context.Context, f memory.File, text string) e
 func (o *Handler) changedMemory(ctx context.Context, f memory.File, err error) (operations.MemoryText, error) {
 	switch {
 	case errors.Is(err, memory.ErrMoved):
-		return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s was changed meanwhile; look at it again before you change it", f.Path)
+		return operations.MemoryText{}, operation.Errorf(operation.Conflict, "%s was changed meanwhile; check it again before you change it", f.Path)
 	case errors.Is(err, fs.ErrNotExist):
-		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s has no such version; `chorus memory history` shows those there are", f.Path)
+		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s has no such version; `chorus memory history` lists them", f.Path)
 	case err != nil:
 		return operations.MemoryText{}, err
 	}
@@ -253,7 +253,7 @@ func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in oper
 	words := strings.Fields(strings.ToLower(in.Words))
 	if in.ForGood {
 		if !by.May(operation.Admin) && !ownsMemory(by, f) {
-			return operations.MemoryText{}, operation.Errorf(operation.Forbidden, "the history of %s is others' too, so only those who run this Chorus remove it for good; without that it can be forgotten and restored", f.Path)
+			return operations.MemoryText{}, operation.Errorf(operation.Forbidden, "others share the history of %s, so only those who run this Chorus can remove it for good; forget it without that, and it can be restored", f.Path)
 		}
 		if len(words) > 0 {
 			return operations.MemoryText{}, operation.InvalidField("words", "only a whole file can be forgotten for good; leave the words out")
@@ -273,7 +273,7 @@ func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in oper
 			}
 		}
 		if len(memory.Lines(left)) == len(memory.Lines(c.Text)) {
-			return operations.MemoryText{}, operation.Errorf(operation.NotFound, "no line of %s holds these words", f.Path)
+			return operations.MemoryText{}, operation.Errorf(operation.NotFound, "no line of %s contains these words", f.Path)
 		}
 	}
 	_, err = o.app.Setup.Memory.Write(ctx, f, left, c.Version, changes(by, "forget"))
@@ -333,7 +333,7 @@ func (o *Handler) RestoreMemory(ctx context.Context, by operation.Caller, in ope
 	}
 	switch {
 	case len(list) == 0:
-		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s was never changed", f.Path)
+		return operations.MemoryText{}, operation.Errorf(operation.NotFound, "%s has no changes", f.Path)
 	case in.Version == 0 && len(list) == 1: // before its first version there was no file
 		_, err = o.app.Setup.Memory.Write(ctx, f, "", list[0].N, changes(by, "restore"))
 		return o.changedMemory(ctx, f, err)

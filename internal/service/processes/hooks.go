@@ -33,7 +33,7 @@ func (o *Handler) PreviewHooks(ctx context.Context, by operation.Caller, in oper
 func grammar(instructions string) ([]background.Rule, error) {
 	rules, err := background.Compile(instructions)
 	if err == nil && len(rules) == 0 {
-		err = errors.New("say what shall happen when")
+		err = errors.New("say what should happen when")
 	}
 	return rules, err
 }
@@ -82,7 +82,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 	for _, r := range rules {
 		said = append(said, "- "+r.String())
 	}
-	return nil, operation.Errorf(operation.Conflict, "nothing holds yet: a model reads this as\n%s\nif that is meant, give it so: chorus process hook %s --hooks '%s'",
+	return nil, operation.Errorf(operation.Conflict, "nothing applies yet: a model understood this as\n%s\nif that is right, confirm it: chorus process hook %s --hooks '%s'",
 		strings.Join(said, "\n"), p.ID, strings.ReplaceAll(background.Spell(rules), "'", `'\''`))
 }
 
@@ -90,7 +90,7 @@ func (o *Handler) hooksFor(ctx context.Context, by operation.Caller, p backgroun
 func (o *Handler) ownProcess(ctx context.Context, by operation.Caller, id string) (background.Process, error) {
 	p, err := o.findProcess(ctx, by, id)
 	if err == nil && !ownsProcess(by, p) {
-		err = operation.Errorf(operation.Forbidden, "process %s is %s's: its hooks act with their rights and their money", p.ID, p.Owner.Person().Label())
+		err = operation.Errorf(operation.Forbidden, "process %s belongs to %s: its hooks run with their rights and their money", p.ID, p.Owner.Person().Label())
 	}
 	return p, err
 }
@@ -99,7 +99,7 @@ func (o *Handler) ownProcess(ctx context.Context, by operation.Caller, id string
 // confirms gets what they were shown.
 func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p background.Process, words string) ([]background.Rule, error) {
 	if !by.May(operation.Chat) {
-		return nil, operation.Errorf(operation.Forbidden, "%s", "the grammar does not understand that, and only who may talk to agents can have a model read it")
+		return nil, operation.Errorf(operation.Forbidden, "%s", "the grammar does not understand that, and only people who may talk to agents can have a model read it")
 	}
 	key := hooksKey(by, p, words)
 	if rules, shown := o.Shown.get(key, o.app.Now()); shown {

@@ -163,9 +163,9 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	case err != nil:
 		return operations.Process{}, err
 	case !ownsProcess(by, p):
-		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s is %s's; they can end it, and whoever owns this Chorus", p.ID, p.Owner.Person().Label())
+		return operations.Process{}, operation.Errorf(operation.Forbidden, "process %s belongs to %s; only they and the owner of this Chorus can end it", p.ID, p.Owner.Person().Label())
 	case p.Over():
-		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s is over already: %s", p.ID, p.State)
+		return operations.Process{}, operation.Errorf(operation.Conflict, "process %s has already ended: %s", p.ID, p.State)
 	}
 	if !o.Watcher.Here(p.ID) {
 		return o.killElsewhere(ctx, p)
@@ -195,7 +195,7 @@ func (o *Handler) processIsHere(ctx context.Context, p background.Process) error
 	if err != nil {
 		return err
 	}
-	return operation.Errorf(operation.Conflict, "process %s is on node %s, and its output is there, too: ask that node", p.ID, cmp.Or(node, "(unknown)"))
+	return operation.Errorf(operation.Conflict, "process %s and its output are on node %s; ask that node", p.ID, cmp.Or(node, "(unknown)"))
 }
 
 // killElsewhere has the node that a process runs on end it.
@@ -262,7 +262,7 @@ func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix 
 	case 1:
 		return list[0], nil
 	}
-	return background.Process{}, operation.Errorf(operation.Conflict, "several processes begin with %.40q; give more of the id", prefix)
+	return background.Process{}, operation.Errorf(operation.Conflict, "several processes start with %.40q; give more of the id", prefix)
 }
 
 // Nouns implements operation.Namer.
@@ -283,7 +283,7 @@ func (o *Handler) names(ctx context.Context, by operation.Caller, prefix string)
 
 // noProcess is the answer for one that is not there and for one that is somebody else's.
 func noProcess(name string) error {
-	return operation.Errorf(operation.NotFound, "there is no process %.64q; `chorus process list` shows those there are", name)
+	return operation.Errorf(operation.NotFound, "there is no process %.64q; `chorus process list` lists them", name)
 }
 
 func (o *Handler) showProcess(p background.Process) operations.Process {
@@ -316,7 +316,7 @@ const processPlatform = "process"
 func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 	row, err := o.app.DB.Thread(ctx, p.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
-		return watch.Acted{Refused: "the session is gone"}, nil
+		return watch.Acted{Refused: "the session no longer exists"}, nil
 	}
 	if err != nil {
 		return watch.Acted{}, err
@@ -342,7 +342,7 @@ func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fi
 		if busy, err := o.spawnedBy(ctx, p); err != nil {
 			return watch.Acted{}, err
 		} else if busy >= background.MaxSpawned {
-			return watch.Acted{Refused: fmt.Sprintf("%d conversations that its hooks began still work", busy)}, nil
+			return watch.Acted{Refused: fmt.Sprintf("%d conversations that its hooks started are still running", busy)}, nil
 		}
 		if row, err = o.spawned(ctx, row, p, f); err != nil {
 			return watch.Acted{}, err

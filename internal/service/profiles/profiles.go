@@ -69,7 +69,7 @@ func (o *Handler) heldElsewhere(bot *config.Bot, name string) string {
 		}
 	}
 	if _, own := bot.Profiles[name]; !own && permit.IsPreset(name) {
-		return "it is built in; make one of your own from it"
+		return "it is built in; create your own from it"
 	}
 	return ""
 }
@@ -136,7 +136,7 @@ func (o *Handler) SaveProfile(ctx context.Context, by operation.Caller, in opera
 		return operations.ProfileDetail{}, operation.Errorf(operation.Conflict, "%s cannot be changed: %s", in.Name, why)
 	}
 	if !there && in.Seen == "" && in.Allow == nil && in.Ask == nil && in.Deny == nil {
-		return operations.ProfileDetail{}, operation.Errorf(operation.Invalid, "%s would have no rules and refuse everything; give it some", in.Name)
+		return operations.ProfileDetail{}, operation.Errorf(operation.Invalid, "%s has no rules and would refuse everything; add some", in.Name)
 	}
 	wished := drafted(now, in.Allow, in.Ask, in.Deny)
 	if err := checkRules(wished); err != nil {
@@ -154,7 +154,7 @@ func (o *Handler) SaveProfile(ctx context.Context, by operation.Caller, in opera
 // mayChangeProfiles holds a change of rules to those who may give any rights: whoever writes the rules gives them.
 func (o *Handler) mayChangeProfiles(by operation.Caller) error {
 	if err := o.app.Gate.MayGive(gate.Everything, by.Principal); err != nil {
-		return operation.Errorf(operation.Forbidden, "permission profiles are changed by those who may give any rights: %w", err)
+		return operation.Errorf(operation.Forbidden, "only people who may give any rights can change permission profiles: %w", err)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (o *Handler) RemoveProfile(ctx context.Context, by operation.Caller, in ope
 	case p.Fixed != "":
 		return operation.None{}, operation.Errorf(operation.Conflict, "%s cannot be removed: %s", in.Name, p.Fixed)
 	case len(p.Agents) > 0:
-		return operation.None{}, operation.Errorf(operation.Conflict, "%s is the profile of %s; give them another first", in.Name, strings.Join(p.Agents, ", "))
+		return operation.None{}, operation.Errorf(operation.Conflict, "%s is the profile of %s; give them another one first", in.Name, strings.Join(p.Agents, ", "))
 	}
 	if err := o.writeProfile(ctx, in.Name, "", nil); err != nil {
 		return operation.None{}, err
@@ -231,7 +231,7 @@ func putProfile(doc map[string]any, name, seen string, wished *permit.Rules) err
 	own, _ := all[name].(map[string]any)
 	now := permit.Rules{Allow: texts(own["allow"]), Ask: texts(own["ask"]), Deny: texts(own["deny"])}
 	if seen != "" && own == nil && seen != newProfile || seen != "" && own != nil && profileVersion(now) != seen {
-		moved := operation.Errorf(operation.Conflict, "somebody else has changed %s meanwhile: nothing was saved; look at the difference, then save again with the new version", name)
+		moved := operation.Errorf(operation.Conflict, "somebody else has changed %s meanwhile, so nothing was saved; check the difference, then save again with the new version", name)
 		if wished != nil {
 			moved.About = operations.ProfileConflict{Version: profileVersion(now), Difference: files.UnifiedWhole(name, rulesText(now), rulesText(*wished))}
 		}

@@ -123,7 +123,7 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 		case in.Adapter == "" || in.Channel == "":
 			return operation.InvalidField("channelId", "a channel needs both adapterId and channelId")
 		case in.Session != "" || in.Workspace != "":
-			return operation.InvalidField("channelId", "it speaks in a channel, or in a session; leave out one of them")
+			return operation.InvalidField("channelId", "a schedule posts in a channel or in a session; leave out one of them")
 		}
 		place, err := o.Channels.CheckTarget(ctx, schedule.Target{Adapter: in.Adapter, Channel: in.Channel, Agent: in.Agent}, by)
 		s.Target = place.Target
@@ -153,7 +153,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 		}
 		name = made.SessionID
 	} else if in.Agent != "" || in.Workspace != "" {
-		return journal.Thread{}, operation.InvalidField("session", "a session has its agent and its folder already; leave out either")
+		return journal.Thread{}, operation.InvalidField("session", "a session already has its agent and folder; leave them out")
 	}
 	return o.sessions.Find(ctx, by, name)
 }
@@ -208,14 +208,14 @@ func (o *Handler) changeSchedule(ctx context.Context, by operation.Caller, in op
 	case err != nil:
 		return operations.Schedule{}, err
 	case s.Due.IsZero():
-		return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s is over; add a new one", s.ID)
+		return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s has ended; add a new one", s.ID)
 	case !pause && s.Paused:
 		spec, err := s.Read()
 		if err != nil {
 			return operations.Schedule{}, err
 		}
 		if s.Due = spec.Next(o.app.Now()); s.Due.IsZero() {
-			return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s was due while it was paused and is over; add a new one", s.ID)
+			return operations.Schedule{}, operation.Errorf(operation.Conflict, "schedule %s was due while it was paused and has ended; add a new one", s.ID)
 		}
 		s.Begins = s.Begin(s.Due)
 	}
@@ -234,7 +234,7 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 		return operation.None{}, err
 	}
 	if s.File != "" && !s.Due.IsZero() {
-		return operation.None{}, operation.Errorf(operation.Conflict, "it comes from the file %s of the folder events and would come back; remove that file", s.File)
+		return operation.None{}, operation.Errorf(operation.Conflict, "it comes from the file %s in the folder events and would come back; remove that file", s.File)
 	}
 	if there, err := o.rows.RemoveSchedule(ctx, s.ID); err != nil {
 		return operation.None{}, err
@@ -261,7 +261,7 @@ func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name st
 
 // noSchedule is the answer for one that is not there and for one that is somebody else's.
 func noSchedule(name string) error {
-	return operation.Errorf(operation.NotFound, "there is no schedule %.64q; `chorus schedule list` shows those there are", name)
+	return operation.Errorf(operation.NotFound, "there is no schedule %.64q; `chorus schedule list` lists them", name)
 }
 
 func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
@@ -306,7 +306,7 @@ func (o *Handler) Say(ctx context.Context, s schedule.Schedule, due time.Time) (
 	}
 	row, err := o.app.DB.Thread(ctx, s.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
-		return clock.Said{Refused: "the session is gone"}, nil
+		return clock.Said{Refused: "the session no longer exists"}, nil
 	}
 	if err != nil {
 		return clock.Said{}, err

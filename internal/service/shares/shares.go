@@ -95,7 +95,7 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	if in.Key != "" {
 		made.ID = id.Of("share", by.Principal.String(), string(row.ID), in.Key)
 		if _, _, err := o.named(ctx, row.ID, made.ID); err == nil {
-			return operations.Share{}, operation.Errorf(operation.Conflict, "this key has made a link already, and its address is shown only once; make another, or end it")
+			return operations.Share{}, operation.Errorf(operation.Conflict, "this key was already used for a link, whose address is shown only once; create another link")
 		} else if operation.KindOf(err) != operation.NotFound {
 			return operations.Share{}, err
 		}
@@ -225,7 +225,7 @@ func (o *Handler) Shared(ctx context.Context, token string, before int64) (opera
 	if err != nil {
 		return operations.SharedConversation{}, err
 	}
-	over := operation.Errorf(operation.NotFound, "this link shows nothing: it has ended, or it was copied in part")
+	over := operation.Errorf(operation.NotFound, "this link does not work: it has expired, was revoked, or was not copied in full")
 	if data == nil || json.Unmarshal(data, &s) != nil || !s.open(time.Now()) {
 		return operations.SharedConversation{}, over
 	}

@@ -76,7 +76,7 @@ func (f found) show() operations.Skill {
 		}
 		out.Description = fmt.Sprintf("MCP server, %d tools seen", tools)
 		if s.Pending > 0 {
-			out.Problem = fmt.Sprintf("%d of its tools and files are not what was approved", s.Pending)
+			out.Problem = fmt.Sprintf("%d of its tools and files differ from what was approved", s.Pending)
 		}
 		return out
 	}
@@ -211,13 +211,13 @@ func (o *Handler) findSkill(ctx context.Context, by operation.Caller, name strin
 	case len(several) == 0 && in != (operations.SkillPlace{}) && by.May(operation.Admin) && isID(name): // an id is the same everywhere
 		return o.findSkill(ctx, by, name, operations.SkillPlace{}, waits)
 	case len(several) == 0:
-		return found{}, operation.Errorf(operation.NotFound, "there is no skill %.128q; `chorus skill list` shows those there are", name)
+		return found{}, operation.Errorf(operation.NotFound, "there is no skill %.128q; `chorus skill list` lists them", name)
 	case len(named) != 1:
 		var ids []string
 		for _, f := range several {
 			ids = append(ids, fmt.Sprintf("%s (%s, %s)", f.id(), f.show().Scope, f.status()))
 		}
-		return found{}, operation.Errorf(operation.Conflict, "%d are called %s; say which by its id: %s", len(several), name, strings.Join(ids, ", "))
+		return found{}, operation.Errorf(operation.Conflict, "%d are called %s; choose one by its id: %s", len(several), name, strings.Join(ids, ", "))
 	}
 	return named[0], nil
 }
@@ -360,7 +360,7 @@ func (o *Handler) CallSkill(ctx context.Context, by operation.Caller, in operati
 		return f.skill != nil && f.name() == in.Name && f.status() == approved.On && !f.skill.Internal
 	})
 	if at < 0 {
-		return operations.Said{}, operation.Errorf(operation.NotFound, "there is no skill %.64q in this session that is on; `chorus skill list --session %.64s` shows those there are", in.Name, in.Session)
+		return operations.Said{}, operation.Errorf(operation.NotFound, "there is no skill %.64q that is on in this session; `chorus skill list --session %.64s` lists them", in.Name, in.Session)
 	}
 	return o.sessions.Say(ctx, by, operations.Message{ID: in.Session, Message: strings.TrimSpace("/" + in.Name + " " + in.Text), Key: in.Key})
 }

@@ -74,7 +74,7 @@ func TestSkills(t *testing.T) {
 	_, err = operations.DiffSkill.Call(t.Context(), to, guest, operations.SkillRef{Name: "deploy"})
 	kind(err, operation.Forbidden, "admin")
 	_, err = operations.DiffSkill.Call(t.Context(), to, ada, operations.SkillRef{Name: "deploy", SkillPlace: here})
-	kind(err, operation.Conflict, "say which by its id")
+	kind(err, operation.Conflict, "choose one by its id")
 	_, err = operations.GetSkill.Call(t.Context(), to, ada, operations.SkillRef{Name: "nope"})
 	kind(err, operation.NotFound, "there is no skill")
 
@@ -135,5 +135,5 @@ func TestSkills(t *testing.T) {
 		t.Error(err)
 	}
 	_, err = operations.CallSkill.Call(t.Context(), to, ada, operations.SkillCall{Name: "nope", Session: made.SessionID})
-	kind(err, operation.NotFound, "that is on")
+	kind(err, operation.NotFound, "that is on in this session")
 }

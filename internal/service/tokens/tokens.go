@@ -94,14 +94,14 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operat
 
 func checkToken(by operation.Caller, in operations.NewToken) error {
 	if in.Name == "" || len(in.Name) > maxTokenName {
-		return operation.InvalidField("name", "a token needs a name of at most %d characters, so that you know it again", maxTokenName)
+		return operation.InvalidField("name", "a token needs a name of at most %d characters, so that you recognize it", maxTokenName)
 	}
 	if len(in.Scopes) == 0 {
-		return operation.InvalidField("scopes", "say what the token opens: one or more of %s", scopeNames())
+		return operation.InvalidField("scopes", "choose the scopes of the token: one or more of %s", scopeNames())
 	}
 	for _, s := range in.Scopes {
 		if !slices.Contains(operation.Scopes(), s) {
-			return operation.InvalidField("scopes", "there is no scope %q; there are %s", s, scopeNames())
+			return operation.InvalidField("scopes", "there is no scope %q; use %s", s, scopeNames())
 		}
 		if !by.May(s) {
 			return operation.Errorf(operation.Forbidden, "you cannot give the scope %s: your own token does not have it", s)
@@ -190,7 +190,7 @@ func (t *Tokens) record(ctx context.Context, by operation.Caller, action string,
 	err := t.o.DB.Audit(ctx, approval.Audit{Principal: by.Principal, Action: action, Decision: gate.Changed,
 		Detail: fmt.Sprintf("%s (%s): %s", row.Name, row.ID, strings.Join(row.Scopes, ", "))})
 	if err != nil {
-		return fmt.Errorf("it was done, but the audit log does not know: %w", err)
+		return fmt.Errorf("it was done, but could not be written to the audit log: %w", err)
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (t *Tokens) good(ctx context.Context, row store.Token, err error) (operatio
 	case err != nil:
 		return operations.Token{}, err
 	case !row.Revoked.IsZero() || !row.Expires.IsZero() && now.After(row.Expires):
-		return operations.Token{}, operation.Errorf(operation.NotFound, "the token is over")
+		return operations.Token{}, operation.Errorf(operation.NotFound, "the token has expired or was revoked")
 	}
 	t.mu.Lock()
 	note := now.Sub(t.noted[row.ID]) > useNoted
@@ -249,7 +249,7 @@ func (t *Tokens) good(ctx context.Context, row store.Token, err error) (operatio
 	t.mu.Unlock()
 	if note {
 		if err := t.o.DB.TokenUsed(ctx, row.ID, now); err != nil {
-			t.o.Log.Warn("the use of a token was not noted", "component", "http", "event", "token_use_not_noted", "error", err)
+			t.o.Log.Warn("the use of a token could not be recorded", "component", "http", "event", "token_use_not_noted", "error", err)
 		}
 	}
 	return tokenOf(row), nil

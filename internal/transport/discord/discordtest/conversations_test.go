@@ -22,14 +22,14 @@ func withKeepers(t *testing.T) *guildT {
 	})
 }
 
-const notTheirs = "only whoever began this conversation"
+const notTheirs = "only the person who started this conversation"
 
 // A conversation of a channel is renamed, pinned and archived where it is held, by whoever began it and by those who may manage
 // messages; others who talk there are refused. What is archived comes back with the next words.
 func TestDiscordConversationsAreListedAsPeopleWant(t *testing.T) {
 	t.Parallel()
 	g := withKeepers(t)
-	g.commandShows("bob", "thread rename", map[string]any{"title": "nothing"}, "say which with the option thread")
+	g.commandShows("bob", "thread rename", map[string]any{"title": "nothing"}, "choose one with the option thread")
 	first := g.say("bob", "general", "!say the first")
 	g.hasReaction(first, "✅")
 	second := g.say("carol", "general", "!say the second")
@@ -48,12 +48,12 @@ func TestDiscordConversationsAreListedAsPeopleWant(t *testing.T) {
 	if got := g.choices("bob", "thread pin", "thread", "RELEASE"); len(got) != 1 || !strings.HasPrefix(got[0], "Release 2.1 · ") {
 		t.Errorf("%q are suggested", got)
 	}
-	g.commandShows("dan", "thread pin", mine, "Release 2.1", "before all others")
+	g.commandShows("dan", "thread pin", mine, "Release 2.1", "is pinned")
 	if got := g.commandShows("bob", "thread list", nil, "📌", "**Release 2.1**", "**Seconds**"); strings.Index(got, "Release 2.1") > strings.Index(got, "Seconds") {
 		t.Errorf("what is pinned is not first: %q", got)
 	}
-	g.commandShows("bob", "thread unpin", mine, "by its time")
-	g.commandShows("bob", "thread archive", mine, "out of lists")
+	g.commandShows("bob", "thread unpin", mine, "no longer pinned")
+	g.commandShows("bob", "thread archive", mine, "is archived")
 	if got := g.commandShows("bob", "thread list", nil, "1 archived", "**Seconds**"); strings.Contains(got, "Release 2.1") {
 		t.Errorf("it is still listed: %q", got)
 	}
@@ -61,8 +61,8 @@ func TestDiscordConversationsAreListedAsPeopleWant(t *testing.T) {
 	if got := g.commandShows("bob", "thread list", nil, "**Release 2.1**"); strings.Contains(got, "archived") {
 		t.Errorf("somebody has said something in it: %q", got)
 	}
-	g.commandShows("dan", "thread archive", mine, "out of lists")
-	g.commandShows("dan", "thread unarchive", mine, "in lists again")
+	g.commandShows("dan", "thread archive", mine, "is archived")
+	g.commandShows("dan", "thread unarchive", mine, "back in lists")
 
 	// Not from elsewhere, and not by an id of somebody else's.
 	if got := g.command("carol", "random", "thread rename", map[string]any{"thread": string(g.thread(first)), "title": "x"}).Text(); !strings.Contains(got, "there is no session") {
@@ -79,7 +79,7 @@ func TestDiscordConversationIsShared(t *testing.T) {
 	g.commandShows("carol", "thread share", nil, notTheirs)
 	m := g.command("bob", "general", "thread share", map[string]any{"days": 7})
 	token := regexp.MustCompile(`https://chorus\.example\.org/shared/([A-Z0-9]+)`).FindStringSubmatch(m.Text())
-	if token == nil || m.Flags&discordsim.FlagEphemeral == 0 || !strings.Contains(m.Text(), "Readers see what was said and done") || !strings.Contains(m.Text(), "/thread unshare link:") || !strings.Contains(m.Text(), "ends by itself") {
+	if token == nil || m.Flags&discordsim.FlagEphemeral == 0 || !strings.Contains(m.Text(), "Readers see what was said and done") || !strings.Contains(m.Text(), "/thread unshare link:") || !strings.Contains(m.Text(), "expires at") {
 		t.Fatalf("%q with the flags %d", m.Text(), m.Flags)
 	}
 	read := func() bool {
@@ -169,7 +169,7 @@ func TestDiscordConversationIsDeletedAndBroughtBack(t *testing.T) {
 	if got := g.pressed("ada", m, 0); !strings.Contains(got, "Old plans") || !strings.Contains(got, "/thread restore thread:"+made.SessionID) || there() {
 		t.Fatalf("a yes is answered with %q", got)
 	}
-	g.commandShows("bob", "thread deleted", nil, "Nothing was deleted")
+	g.commandShows("bob", "thread deleted", nil, "There are no deleted conversations")
 	g.commandShows("bob", "thread restore", plans, "there is no session")
 	g.commandShows("ada", "thread deleted", nil, "Old plans", made.SessionID, "until ")
 	if got := g.choices("ada", "thread restore", "thread", "plans"); len(got) != 1 || !strings.HasPrefix(got[0], "Old plans (") {
@@ -180,7 +180,7 @@ func TestDiscordConversationIsDeletedAndBroughtBack(t *testing.T) {
 		t.Error("it is not back")
 	}
 	if _, err := g.Click("ada", m.ID, button); err == nil { // a second press of the same button, which came late
-		g.message("answered", func(now discordsim.Message) bool { return strings.Contains(now.Text(), "answered already") })
+		g.message("answered", func(now discordsim.Message) bool { return strings.Contains(now.Text(), "already answered") })
 	}
 	if !there() {
 		t.Error("a second press of a button from before deleted it again")

@@ -114,7 +114,7 @@ func TestMemoryIsCommandedWhereItIs(t *testing.T) {
 
 	// A long text ends with where the rest is.
 	g.commandShows("ada", "memory edit", map[string]any{"path": "transport", "text": strings.Repeat("very long memory ", 200)}, "has version")
-	g.commandShows("bob", "memory show", map[string]any{"path": "transport"}, "This is not all of it", "the page /memory in the browser", "`chorus memory show`")
+	g.commandShows("bob", "memory show", map[string]any{"path": "transport"}, "This is not complete", "the page /memory in the browser", "`chorus memory show`")
 }
 
 // A skill is looked at, approved by somebody who runs this Chorus, and called, all in the channel.
@@ -134,10 +134,10 @@ func TestSkillIsCommandedInItsChannel(t *testing.T) {
 	}
 	g.commandShows("bob", "skill list", nil, "there are no skills") // those that are not on are nobody's business but ada's
 	g.commandShows("bob", "skill show", map[string]any{"name": "greet"}, "there is no skill")
-	g.commandShows("bob", "skill diff", map[string]any{"name": "greet"}, "Only those who run this Chorus can do that", "`editors`", "`chorus skill diff`")
-	g.commandShows("bob", "skill approve", map[string]any{"name": "greet"}, "Only those who run this Chorus can do that", "`chorus skill approve`")
+	g.commandShows("bob", "skill diff", map[string]any{"name": "greet"}, "Only the people who run this Chorus can do that", "`editors`", "`chorus skill diff`")
+	g.commandShows("bob", "skill approve", map[string]any{"name": "greet"}, "Only the people who run this Chorus can do that", "`chorus skill approve`")
 	g.commandShows("ada", "skill list", map[string]any{"status": "new"}, "**greet** new, channel: greets people in verse")
-	g.commandShows("ada", "skill diff", map[string]any{"name": "greet"}, "SKILL.md", "+Greet $ARGUMENTS in verse", "This is not all of it")
+	g.commandShows("ada", "skill diff", map[string]any{"name": "greet"}, "SKILL.md", "+Greet $ARGUMENTS in verse", "This is not complete")
 
 	shown := g.command("ada", "general", "skill approve", map[string]any{"name": "greet"})
 	if len(shown.Attachments) != 1 || len(shown.CustomIDs()) != 2 {
@@ -166,7 +166,7 @@ func TestSkillIsCommandedInItsChannel(t *testing.T) {
 	if !strings.Contains(told, "Greet ada in verse") {
 		t.Errorf("the model is told %q", told)
 	}
-	g.commandShows("bob", "skill disable", map[string]any{"name": "greet"}, "Only those who run this Chorus can do that")
+	g.commandShows("bob", "skill disable", map[string]any{"name": "greet"}, "Only the people who run this Chorus can do that")
 	g.commandShows("ada", "skill disable", map[string]any{"name": "greet"}, "greet is off")
 }
 
@@ -262,7 +262,7 @@ func TestListsSpeakToPeopleHere(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.commandShows("ada", "schedule list", nil, "there are no schedules; add one: `/schedule add`")
-	g.commandShows("ada", "memory list", nil, "nothing is remembered yet; agents write memory themselves")
+	g.commandShows("ada", "memory list", nil, "there is no memory yet; agents write it themselves")
 	if text := g.commandShows("ada", "models", nil, "- `demo/echo`: ready", "needs a key"); strings.Index(text, "demo/echo") > strings.Index(text, "needs a key") {
 		t.Errorf("what can be used comes last: %s", text)
 	}

@@ -156,7 +156,7 @@ func TestDocsOfTwoPeople(t *testing.T) {
 	edit("theirs")
 	p.expectError("409")
 	p.click("button[value=edit]")
-	p.waitForText("Somebody else has saved this file since you opened it")
+	p.waitForText("Somebody else saved this file after you opened it")
 	p.until(`document.querySelector("textarea[name=text]").value === "mine"`)
 	p.until(`[...document.querySelectorAll(".conflict td.code.del")].some((e) => e.textContent.includes("theirs"))`)
 	p.click("button[value=edit]")

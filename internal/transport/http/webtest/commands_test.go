@@ -91,7 +91,7 @@ func TestTypedCommands(t *testing.T) {
 	p.until(`!document.querySelector("form.confirm")`)
 	// Another conversation has none of it, nor has whoever signs in next.
 	p.visit("/s/" + h.session(operations.NewSession{}))
-	p.waitForText("Write what you would like done")
+	p.waitForText("Tell the agent what to do")
 	p.visit("/sign-in")
 	p.visit("/s/" + id)
 	p.waitForText("is a path and no command")

@@ -22,7 +22,7 @@ func TestSignInAndFirstConversation(t *testing.T) {
 	p.visit("/")
 	p.waitForText("Sign in")
 	p.write("input[name=token]", "wrong\r")
-	p.waitForText("This token is not valid")
+	p.waitForText("This token is wrong, expired or revoked")
 	p.visit(strings.TrimPrefix(h.signIn, h.url))
 	p.waitForText("Welcome to Chorus")
 	p.waitForText("demo/guide")

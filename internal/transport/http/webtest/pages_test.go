@@ -139,7 +139,7 @@ func TestSchedules(t *testing.T) {
 	h := newServer(t)
 	p := h.signedIn()
 	p.visit("/schedules")
-	p.waitForText("Nothing is said at set times yet")
+	p.waitForText("No schedules yet")
 	p.write("input[name=when]", "every blue moon")
 	p.write("textarea[name=text]", "What is new?")
 	p.click("form.form .button")
@@ -158,7 +158,7 @@ func TestSchedules(t *testing.T) {
 	p.click("button[value=resume]")
 	p.until(`document.querySelector("button[value=pause]")`)
 	p.click("button[value=remove]")
-	p.waitForText("Nothing is said at set times yet")
+	p.waitForText("No schedules yet")
 }
 
 // A skill is shown with all that would be approved, approved as shown, and can be switched off.
@@ -339,7 +339,7 @@ func TestWithoutScripts(t *testing.T) {
 		p.until(`document.querySelector("h1")?.innerText`)
 	}
 	p.until(`document.querySelector(".said strong")?.innerText === "bold"`)
-	p.waitForText("Without JavaScript")
+	p.waitForText("needs JavaScript")
 	p.eval(`document.querySelector("textarea").value = "say sent without a script"; document.getElementById("send").click()`)
 	p.until(`document.querySelectorAll(".said.user").length === 2`)
 }
