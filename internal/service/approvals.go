@@ -15,11 +15,11 @@ import (
 	"chorus/internal/store"
 )
 
-// approvalStates are what a list of approvals can be narrowed to.
+// approvalStates are the filters of a list of approvals.
 var approvalStates = map[string]approval.State{"": approval.Open, "all": "", "pending": approval.Open, "approved": approval.Approved,
 	"denied": approval.Refused, "expired": approval.Expired, "cancelled": approval.Cancelled}
 
-// ListApprovals carries out the operation of that name.
+// ListApprovals implements the operation of that name.
 func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q operations.ApprovalQuery) (operation.List[operations.Approval], error) {
 	out := operation.List[operations.Approval]{Items: []operations.Approval{}}
 	state, ok := approvalStates[q.State]
@@ -54,7 +54,7 @@ func (o *Handler) ListApprovals(ctx context.Context, by operation.Caller, q oper
 	return out, nil
 }
 
-// taskCursor begins the cursors of a list of approvals behind which only tasks are left.
+// taskCursor is the prefix of cursors of a list of approvals after which only tasks remain.
 const taskCursor = "task."
 
 // listCalls lists the approvals of calls.
@@ -67,7 +67,7 @@ func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operatio
 		}
 		f.Thread, f.Prefix = row.ID, ""
 	}
-	// Those whose time is over are ended first, so that nobody answers in vain.
+	// Expired approvals are ended first, so that nobody answers in vain.
 	if _, err := o.Engine.Approvals(ctx, approval.Filter{State: approval.Open, Limit: 1}); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (o *Handler) listCalls(ctx context.Context, by operation.Caller, q operatio
 	return nil
 }
 
-// Approval shows an approval to somebody.
+// Approval returns an approval as a caller sees it.
 func (o *Handler) Approval(ctx context.Context, by operation.Caller, a approval.Approval) operations.Approval {
 	return o.approval(by, a, o.app.Names(ctx))
 }
@@ -127,7 +127,7 @@ func (o *Handler) approval(by operation.Caller, a approval.Approval, name func(c
 	return out
 }
 
-// answeredBy names those who answered an approval, by what they were called then.
+// answeredBy names those who answered an approval, by their names at that time.
 func answeredBy(a approval.Approval, name func(chat.Principal) string) string {
 	keys := strings.Split(a.AnsweredBy, approval.And)
 	for i, key := range keys {
@@ -140,7 +140,7 @@ func answeredBy(a approval.Approval, name func(chat.Principal) string) string {
 	return strings.Join(keys, approval.And)
 }
 
-// AnswerApproval carries out the operation of that name.
+// AnswerApproval implements the operation of that name.
 func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in operations.Answer) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
 	if asked, is, terr := o.taskApproval(ctx, by, in.ID, err); is {
@@ -176,7 +176,7 @@ func (o *Handler) AnswerApproval(ctx context.Context, by operation.Caller, in op
 	return o.Approval(ctx, by, now), nil
 }
 
-// GetApproval carries out the operation of that name.
+// GetApproval implements the operation of that name.
 func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in operations.ApprovalRef) (operations.Approval, error) {
 	a, err := o.findApproval(ctx, by, in.ID)
 	if asked, is, terr := o.taskApproval(ctx, by, in.ID, err); is {
@@ -188,8 +188,7 @@ func (o *Handler) GetApproval(ctx context.Context, by operation.Caller, in opera
 	return o.Approval(ctx, by, a), nil
 }
 
-// taskApproval is what a task waits for, where no call's approval has the id that was looked for in vain; false: there is no such task
-// for the caller either.
+// taskApproval returns the approval of a task, if no call's approval has the id; false: the caller has no such task either.
 func (o *Handler) taskApproval(ctx context.Context, by operation.Caller, id string, inVain error) (operations.Approval, bool, error) {
 	if no := (*operation.Error)(nil); o.app.Work == nil || id == "" || !errors.As(inVain, &no) || no.Kind != operation.NotFound {
 		return operations.Approval{}, false, nil
@@ -201,7 +200,7 @@ func (o *Handler) taskApproval(ctx context.Context, by operation.Caller, id stri
 	return q, true, err
 }
 
-// answerTask answers for what a task waits for, by the operation that does so on the task: the same rights count.
+// answerTask answers a task's approval through the operation on the task, so that the same rights apply.
 func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operations.Answer, q operations.Approval) (operations.Approval, error) {
 	note := strings.TrimSpace(in.Note)
 	switch {
@@ -226,7 +225,7 @@ func (o *Handler) answerTask(ctx context.Context, by operation.Caller, in operat
 	return q, err
 }
 
-// AnswerCall carries out the operation of that name.
+// AnswerCall implements the operation of that name.
 func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operations.CallAnswer) (operations.Approval, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -250,8 +249,8 @@ func (o *Handler) AnswerCall(ctx context.Context, by operation.Caller, in operat
 	return o.AnswerApproval(ctx, by, answer)
 }
 
-// findApproval finds an approval of a session that the caller may see, by its id or the
-// call's. Call ids are the model's own and not unique: the open approval is meant, else the newest.
+// findApproval finds an approval of a session that the caller may see, by its id or the call's. Call ids come from the
+// model and are not unique: it returns the pending approval, else the newest.
 func (o *Handler) findApproval(ctx context.Context, by operation.Caller, id string) (approval.Approval, error) {
 	none := operation.Errorf(operation.NotFound, "there is no approval %.80q", id)
 	a, err := o.app.DB.Approval(ctx, id)

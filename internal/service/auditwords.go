@@ -12,18 +12,18 @@ import (
 	"chorus/internal/permit"
 )
 
-// denials are the details of refused calls, as people say them.
+// denials are the details of refused calls, in words.
 var denials = map[string]string{
 	permit.ListDeny: "a rule denies it", permit.ListImplicit: "no rule allows it", permit.ListCatastrophic: "refused under every profile",
 	"self-edit": "nobody may give the agent more than they have", "rights": "the rights of who asked could not be read",
 }
 
-// keyInWords is where details have keys: "by KEY and KEY", "refused by KEY: why", "deleted by KEY at …", "ID for KEY in …".
+// keyInWords matches keys in details: "by KEY and KEY", "refused by KEY: why", "deleted by KEY at …", "ID for KEY in …".
 var keyInWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^((?:refused |deleted )?by|\S+ for) ([a-z]+:[^\s,;]*[^\s,;:](?: and [a-z]+:[^\s,;]*[^\s,;:])*)`)
 })
 
-// auditWords is the detail of a line as people say it. Details that hold what somebody has set are left as they are.
+// auditWords returns the detail of a line in words. Details with values that somebody has set are unchanged.
 func auditWords(l operations.AuditLine, name func(chat.Principal) string) string {
 	if words, ok := denials[l.Detail]; ok && l.Decision == "deny" {
 		return words

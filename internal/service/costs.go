@@ -13,7 +13,7 @@ import (
 	"chorus/internal/store"
 )
 
-// BudgetUsed is how far one ceiling is used now.
+// BudgetUsed is the current use of one budget.
 type BudgetUsed struct {
 	Key      string  `json:"key"`             // in the configuration
 	Subject  string  `json:"whose,omitempty"` // "": nobody has spent anything of it
@@ -24,7 +24,7 @@ type BudgetUsed struct {
 	Left     float64 `json:"left"`
 }
 
-// CostSince reads a time from which on costs are counted; days and months are UTC's.
+// CostSince parses the time from which costs are counted; days and months are in UTC.
 func CostSince(text string, now time.Time) (time.Time, error) {
 	switch text {
 	case "all":
@@ -49,8 +49,8 @@ func CostSince(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("invalid time %q; write 2026-11-01, 2026-11, 7d, 12h, today, month or all", text)
 }
 
-// BudgetsUsed holds what was spent against every ceiling that counts for somebody who
-// spent something this month. A ceiling that counts for nobody is listed untouched.
+// BudgetsUsed returns the use of every budget that applies to somebody who spent something this month. Budgets that
+// apply to nobody are listed as unused.
 func (service *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]BudgetUsed, error) {
 	spenders, err := service.DB.Spenders(ctx, ledger.Month.Begin(now))
 	if err != nil {
@@ -69,7 +69,7 @@ func (service *Service) BudgetsUsed(ctx context.Context, now time.Time) ([]Budge
 			budget = runsetup.BudgetOf(bot, false)
 			bots[s.Agent] = budget
 		}
-		if s.Thread == "" { // everybody's ceilings, once those of the spenders are known
+		if s.Thread == "" { // everybody's budgets, once those of the spenders are known
 			for _, c := range budget.Ceilings {
 				if !touched[c] {
 					limits = append(limits, ledger.Limit{Ceiling: c})

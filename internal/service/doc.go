@@ -1,4 +1,4 @@
-// Package service carries out the operations of Chorus on the store and the engine of this process.
+// Package service implements the operations of Chorus on the store and the engine of this process.
 package service
 
 import (
@@ -24,7 +24,7 @@ import (
 	"chorus/internal/store"
 )
 
-// Service is what operations work on: the store, the engine and the parts of the program.
+// Service is what operations work with: the store, the engine and the other parts of the program.
 type Service struct {
 	DB        *store.DB
 	Home      *datadir.Home
@@ -45,27 +45,28 @@ type Service struct {
 	Nodes     func(ctx context.Context) ([]operations.Node, error) // that share the database; nil: it is a file of this home
 	Me        func() chat.Principal
 	Now       func() time.Time
-	// Others carry out operations that this package does not, beside a handler of its own.
+	// Others implement the operations that this package does not.
 	Others func(*Handler) []any
-	// Work says what agents have to do with projects; nil: nothing.
+	// Work connects agents to projects; nil: there are none.
 	Work Work
-	// SeesProject reports whether somebody may see a project and what happens in it.
+	// SeesProject reports whether somebody may see a project and its events.
 	SeesProject func(ctx context.Context, by operation.Caller, project string) (bool, error)
-	// Mirror brings the files of a thread to the journal's end.
+	// Mirror writes the files of a thread up to the journal's end.
 	Mirror func(ctx context.Context, thread chat.ThreadID) error
-	// Held reports whether some process runs a thread; nil: nobody can tell.
+	// Held reports whether some process runs a thread; nil: unknown.
 	Held func(thread chat.ThreadID) bool
 
 	Serving streams
 }
 
-// Work says what agents have to do with projects.
+// Work connects agents to projects.
 type Work interface {
-	// Busy are the tasks that agents work on now, by agent.
+	// Busy returns the tasks that agents work on now, by agent.
 	Busy(context.Context, operation.Caller) (map[string][]operations.TaskBrief, error)
-	// FindRepo checks that a repository is there for the caller, and gives its id.
+	// FindRepo checks that a repository exists for the caller, and returns its id.
 	FindRepo(ctx context.Context, by operation.Caller, id string) (string, error)
-	// Asking are the tasks that wait for a yes, as approvals; next is the cursor behind them, "": these are all. TaskApproval is one of them.
+	// Asking returns the tasks that need approval, as approvals; next is the cursor after them, "": these are all.
+	// TaskApproval returns one of them.
 	Asking(ctx context.Context, by operation.Caller, after string, limit int) (list []operations.Approval, next string, err error)
 	TaskApproval(ctx context.Context, by operation.Caller, task string) (operations.Approval, error)
 }

@@ -21,9 +21,9 @@ import (
 	"chorus/internal/store"
 )
 
-// EraseDeleted removes what was said and done in sessions that were deleted so long ago that nobody can bring them back, and gives the number
-// of those that are gone whole. What a killed process, or an error, left half done is done the next time: the memo of a deletion
-// goes last.
+// EraseDeleted removes the content of sessions that were deleted too long ago to be restored, and returns the number of
+// those that are completely removed. What a killed process or an error left unfinished is done the next time: the memo
+// of a deletion is removed last.
 func (s *Service) EraseDeleted(ctx context.Context, now time.Time) (int, error) {
 	memos, err := s.DB.Memos(ctx, deletedMemos)
 	if err != nil {
@@ -44,7 +44,7 @@ func (s *Service) EraseDeleted(ctx context.Context, now time.Time) (int, error) 
 		if whole {
 			erased++
 		}
-		failed = errors.Join(failed, err) // the others need not wait for it
+		failed = errors.Join(failed, err) // one failure does not hold up the others
 		if ctx.Err() != nil {
 			break
 		}
@@ -52,14 +52,14 @@ func (s *Service) EraseDeleted(ctx context.Context, now time.Time) (int, error) 
 	return erased, failed
 }
 
-// erase removes everything of a deleted session. False: somebody has brought it back, or something of it still runs.
+// erase removes everything of a deleted session. It returns false if somebody has restored it or something of it still runs.
 func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion) (bool, error) {
 	row, err := s.DB.Thread(ctx, thread)
 	if err != nil || !row.Gone() {
 		return false, err
 	}
 	if row.Listing == store.Deleted {
-		// First the line that says so: what comes after may be done again.
+		// First the audit line: what follows may be repeated.
 		err := s.DB.Audit(ctx, approval.Audit{Agent: row.Agent, Principal: s.Me(), Action: "session erase " + thread.Thread(), Decision: gate.Changed,
 			Detail: "deleted by " + was.By + " at " + was.At.Format(time.RFC3339)})
 		if err != nil {
@@ -86,7 +86,7 @@ func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion)
 			return false, err
 		}
 		whole = whole && done
-		// Files for people that were being written meanwhile. From now on nobody begins to.
+		// Mirror files that were being written meanwhile. From now on nobody starts writing them.
 		if err := s.RemoveFiles(ctx, one); err != nil {
 			return false, err
 		}
@@ -100,7 +100,7 @@ func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion)
 	return true, s.DB.Forget(ctx, deletedMemos, string(thread))
 }
 
-// forgetMemos drops the links to a thread and the files that were attached to it and not sent.
+// forgetMemos drops the links to a thread and its attached files that were never sent.
 func (s *Service) forgetMemos(ctx context.Context, thread chat.ThreadID) error {
 	if err := shares.Forget(ctx, s.DB, thread); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (s *Service) forgetMemos(ctx context.Context, thread chat.ThreadID) error {
 	return nil
 }
 
-// RemoveFiles removes what this home has of a thread that was erased: attachments, mirrors, long results, and the folder that it worked in
-// if that was made for it alone and nobody else works there, such as a fork.
+// RemoveFiles removes what this home has of an erased thread: attachments, mirrors, long results, and its folder if that
+// was created for it alone and nobody else, such as a fork, works there.
 func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
 	scratch := s.Home.Scratch(thread)
 	others, err := s.DB.WorkIn(ctx, scratch, thread)
@@ -149,7 +149,7 @@ func (s *Service) RemoveFiles(ctx context.Context, thread chat.ThreadID) error {
 	return nil
 }
 
-// removeAll removes a folder, also one into which a mirror for people puts its last file meanwhile.
+// removeAll removes a folder, even if a mirror writes its last file into it meanwhile.
 func removeAll(dir string) (err error) {
 	for range 10 {
 		if err = os.RemoveAll(dir); !errors.Is(err, syscall.ENOTEMPTY) {
@@ -159,7 +159,7 @@ func removeAll(dir string) (err error) {
 	return err
 }
 
-// removeBeside removes everything in a folder but one entry.
+// removeBeside removes everything in a folder except one entry.
 func removeBeside(dir, keep string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -18,7 +18,7 @@ import (
 	"chorus/internal/permit"
 )
 
-// Export carries out the operation of that name. The file is written while it is read.
+// Export implements the operation of that name. The file is written while it is read.
 func (o *Handler) Export(ctx context.Context, by operation.Caller, in operations.ExportRequest) (operation.File, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -31,7 +31,7 @@ func (o *Handler) Export(ctx context.Context, by operation.Caller, in operations
 	})}, nil
 }
 
-// exported reports whether an event is of the kind and of the run that an export is about.
+// exported reports whether an event has the kind and the run that an export is filtered by.
 func exported(in operations.ExportRequest, ev chat.Event) bool {
 	return (in.Kind == "" || in.Kind == string(ev.Body.Kind())) && (in.Run == "" || in.Run == ev.Run)
 }
@@ -60,7 +60,7 @@ func (s *Service) exportCSV(ctx context.Context, to io.Writer, row journal.Threa
 	return w.Error()
 }
 
-// cells are the cells of a row in which nothing is a formula: others wrote what stands in them.
+// cells returns the cells of a row without formulas, because others wrote their contents.
 func cells(values ...string) []string {
 	for i, v := range values {
 		if v != "" && strings.ContainsRune("=+-@\t\r", rune(v[0])) {
@@ -70,17 +70,17 @@ func cells(values ...string) []string {
 	return values
 }
 
-// How the audit log is exported.
+// Limits and formats of an export of the audit log.
 const (
 	maxExported = 100_000 // lines
 	exportPage  = 500
 	cutExport   = "there are more lines: an export has at most 100,000; narrow it by time"
 )
 
-// ExportAudit carries out the operation of that name.
+// ExportAudit implements the operation of that name.
 func (o *Handler) ExportAudit(ctx context.Context, by operation.Caller, in operations.AuditExport) (operation.File, error) {
 	q := operations.AuditQuery{Session: in.Session, Agent: in.Agent, Who: in.Who, Decision: in.Decision, Run: in.Run, Since: in.Since, Until: in.Until, Limit: exportPage}
-	first, err := o.Audit(ctx, by, q) // who may not, or asks for nonsense, is told before a file begins
+	first, err := o.Audit(ctx, by, q) // errors of access and input are reported before the file begins
 	if err != nil {
 		return operation.File{}, err
 	}
@@ -112,7 +112,7 @@ func (o *Handler) ExportAudit(ctx context.Context, by operation.Caller, in opera
 	})}, nil
 }
 
-// auditLines writes lines of the audit log as JSON; end says why not all of them are there.
+// auditLines writes lines of the audit log as JSON; end says why not all of them are included.
 func auditLines(to io.Writer) (put func(operations.AuditLine) error, end func(cut string) error) {
 	w := json.NewEncoder(to)
 	return func(l operations.AuditLine) error { return w.Encode(l) }, func(cut string) error {
@@ -123,7 +123,7 @@ func auditLines(to io.Writer) (put func(operations.AuditLine) error, end func(cu
 	}
 }
 
-// auditRows writes them as a table, with the names of rules beside their expressions.
+// auditRows writes them as a table, with the names of rules next to their expressions.
 func auditRows(to io.Writer) (put func(operations.AuditLine) error, end func(cut string) error) {
 	w := csv.NewWriter(to)
 	_ = w.Write([]string{"seq", "at", "who", "agent", "session", "run", "action", "decision", "rule name", "rule", "detail"}) // an error is kept for w.Error
@@ -139,7 +139,7 @@ func auditRows(to io.Writer) (put func(operations.AuditLine) error, end func(cut
 	}
 }
 
-// Replay carries out the operation of that name.
+// Replay implements the operation of that name.
 func (o *Handler) Replay(ctx context.Context, by operation.Caller, in operations.SessionRef) iter.Seq2[operations.ReplayLine, error] {
 	return operations.ReplayLines(func(yield func(operations.Replayed, error) bool) {
 		row, err := o.Find(ctx, by, in.ID)

@@ -31,7 +31,7 @@ import (
 	"chorus/internal/window"
 )
 
-// What people may hand in: more than a model can read, less than hurts.
+// Limits for uploads: more than a model can read, and little enough to do no harm.
 const (
 	maxAttachment  = 25 << 20
 	maxAttachments = 10   // with one message
@@ -40,8 +40,7 @@ const (
 	maxFileName    = 120
 )
 
-// Attach carries out the operation of that name. The name is kept for people; the file lies under
-// one that cannot lead anywhere.
+// Attach implements the operation of that name. The name is kept for people; the file is stored under a safe name.
 func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations.NewAttachment) (operations.Attachment, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -50,7 +49,7 @@ func (o *Handler) Attach(ctx context.Context, by operation.Caller, in operations
 	return o.app.StoreAttachment(ctx, row.ID, cmp.Or(in.Name, in.File.Name), in.File)
 }
 
-// StoreAttachment keeps a file for a later message of the thread, whichever machine that comes to.
+// StoreAttachment stores a file for a later message of the thread, on whichever machine that arrives.
 func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, name string, file io.Reader) (operations.Attachment, error) {
 	data, err := io.ReadAll(io.LimitReader(file, maxAttachment+1))
 	switch {
@@ -78,13 +77,13 @@ func (s *Service) StoreAttachment(ctx context.Context, thread chat.ThreadID, nam
 	return a, nil
 }
 
-// attachmentMemo is the kind of memos that say what an attachment is, until a message refers to it: its bytes are kept as long.
+// attachmentMemo is the kind of memos that describe an attachment until a message refers to it. Its bytes are kept as long.
 const attachmentMemo = "attachment"
 
-// attachmentTime is how long a file that goes with no message is kept for all machines.
+// attachmentTime is how long an unsent file is kept for all machines.
 const attachmentTime = 30 * 24 * time.Hour
 
-// KeepAttached keeps the bytes of files that wait for their message from the next sweep.
+// KeepAttached protects the bytes of unsent files from the next sweep.
 func KeepAttached(ctx context.Context, db *store.DB) error {
 	if err := db.ForgetOlder(ctx, attachmentMemo, attachmentTime); err != nil {
 		return err
@@ -103,7 +102,7 @@ func KeepAttached(ctx context.Context, db *store.DB) error {
 	return db.RenewBlobs(ctx, hashes)
 }
 
-// attachmentOf is what a memo says.
+// attachmentOf parses a memo.
 type attachmentOf struct {
 	Name string `json:"name"`
 	Blob string `json:"blob"`
@@ -124,7 +123,7 @@ func (s *Service) announceAttachment(ctx context.Context, thread chat.ThreadID, 
 	return err
 }
 
-// fetchAttachment lays down a file that was attached on another machine; false: there is none.
+// fetchAttachment stores a file locally that was attached on another machine; false: there is none.
 func (s *Service) fetchAttachment(ctx context.Context, thread chat.ThreadID, id string) (name string, data []byte, ok bool, err error) {
 	memo, err := s.DB.Recall(ctx, attachmentMemo, attachmentKey(thread, id))
 	if err != nil || memo == nil {
@@ -149,7 +148,7 @@ func (s *Service) fetchAttachment(ctx context.Context, thread chat.ThreadID, id 
 	return name, data, true, datadir.WriteFile(filepath.Join(dir, name), data, 0o600)
 }
 
-// Held is how many files a folder has, and how large they are together.
+// Held returns the number and total size of the files in a folder.
 func Held(dir string) (count int, bytes int64) {
 	list, _ := os.ReadDir(dir) // what cannot be read cannot be written either
 	for _, entry := range list {
@@ -160,7 +159,7 @@ func Held(dir string) (count int, bytes int64) {
 	return count, bytes
 }
 
-// fileName makes a name that is one on every disk and says nothing but a name.
+// fileName makes a safe name that is valid on every disk.
 func fileName(name string) string {
 	name = strings.ReplaceAll(name, `\`, "/")
 	name = name[strings.LastIndexByte(name, '/')+1:]
@@ -173,12 +172,12 @@ func fileName(name string) string {
 	name = strings.TrimLeft(name, ".-")
 	for len(name) > maxFileName {
 		_, size := utf8.DecodeRuneInString(name)
-		name = name[size:] // the end has the kind of file
+		name = name[size:] // the end has the extension
 	}
 	return cmp.Or(name, "file")
 }
 
-// Sniff tells a file's type from its bytes alone.
+// Sniff detects a file's type from its bytes alone.
 func Sniff(data []byte) string {
 	if media := images.Sniff(data); media != "" {
 		return media
@@ -188,7 +187,7 @@ func Sniff(data []byte) string {
 	}
 	media := http.DetectContentType(data)
 	if strings.HasPrefix(media, "text/") {
-		return "application/octet-stream" // what only looks like a page is none
+		return "application/octet-stream" // what looks like a page is treated as text
 	}
 	return media
 }
@@ -200,7 +199,7 @@ func IsText(data []byte) bool {
 	})
 }
 
-// words makes the blocks of what somebody says: their text, and what they attached.
+// words returns the blocks of a message: its text and its attachments.
 func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.SteerMessage, bot *config.Bot) (chat.Blocks, error) {
 	text := Clipped(in.Message, bot.MaxMessageChars)
 	if strings.TrimSpace(text) == "" && len(in.Attachments) == 0 {
@@ -223,8 +222,7 @@ func (o *Handler) words(ctx context.Context, row journal.Thread, in operations.S
 	return blocks, nil
 }
 
-// Attached is a file as a message carries it: a picture as one, a text with its words, anything
-// else by where it lies.
+// Attached returns a file as a message carries it: a picture as a picture, a text with its contents, anything else with its path.
 func (s *Service) Attached(ctx context.Context, thread chat.ThreadID, ref string, bot *config.Bot) (chat.Blocks, error) {
 	file, data, err := s.stored(ctx, thread, ref)
 	if err != nil {
@@ -278,7 +276,7 @@ func (s *Service) stored(ctx context.Context, thread chat.ThreadID, ref string) 
 	return "", nil, missing
 }
 
-// Blob carries out the operation of that name.
+// Blob implements the operation of that name.
 func (o *Handler) Blob(ctx context.Context, by operation.Caller, in operations.BlobRef) (operation.File, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -302,11 +300,10 @@ func (o *Handler) Blob(ctx context.Context, by operation.Caller, in operations.B
 	return operation.File{ReadCloser: io.NopCloser(bytes.NewReader(data)), MediaType: Sniff(data), Size: int64(len(data)), Hash: in.Hash}, nil
 }
 
-// maxForks is how many forks of forks are followed back to where a picture was sent.
+// maxForks limits how many nested forks are followed back to where a picture was sent.
 const maxForks = 20
 
-// holdsBlob reports whether an event of the thread names the bytes, or one of those
-// that it was forked from.
+// holdsBlob reports whether an event of the thread, or of one that it was forked from, refers to the bytes.
 func (o *Handler) holdsBlob(ctx context.Context, thread chat.ThreadID, hash string) (bool, error) {
 	for range maxForks {
 		has, err := o.app.DB.HasBlob(ctx, thread, hash)

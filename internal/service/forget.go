@@ -23,8 +23,7 @@ import (
 // forgetBatch is how many messages one transaction forgets.
 const forgetBatch = 100
 
-// ForgetPerson carries out the operation of that name. It may be repeated: what was forgotten is
-// not found again.
+// ForgetPerson implements the operation of that name. It may be repeated: forgotten messages are not found again.
 func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in operations.ForgetRequest) (operations.Forgotten, error) {
 	kind, name, ok := strings.Cut(in.Person, ":")
 	if !ok || kind == "" || name == "" {
@@ -46,7 +45,7 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 	if in.DryRun {
 		return out, nil
 	}
-	// First the line that says who wanted it: what comes after may be done again.
+	// First the audit line: what follows may be repeated.
 	if err := o.Record(ctx, by, "", "forget "+in.Person, fmt.Sprintf("%d messages in %d sessions, %d saved contexts", out.Messages, out.Sessions, out.Contexts)); err != nil {
 		return out, err
 	}
@@ -68,7 +67,7 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 	for _, c := range saved {
 		told.Files = append(told.Files, c.File)
 	}
-	if err := o.app.Settings.TellForgotten(ctx, id.New(), told); err != nil { // before the rows that name the files are gone
+	if err := o.app.Settings.TellForgotten(ctx, id.New(), told); err != nil { // before the rows that name the files are removed
 		return out, err
 	}
 	for _, c := range saved {
@@ -92,8 +91,7 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 	return out, err
 }
 
-// saidBy is what somebody said in each thread, as the deletions that would forget it, and the
-// words themselves.
+// saidBy returns the messages of somebody in each thread, as the deletions that would forget them, and their texts.
 func (o *Handler) saidBy(ctx context.Context, person, name string) (map[chat.ThreadID][]chat.Deleted, []string, error) {
 	out := map[chat.ThreadID][]chat.Deleted{}
 	var texts []string
@@ -126,7 +124,7 @@ func (o *Handler) saidBy(ctx context.Context, person, name string) (map[chat.Thr
 	return out, texts, err
 }
 
-// savedWith are the saved contexts whose files hold one of some texts.
+// savedWith returns the saved contexts whose files contain one of some texts.
 func (o *Handler) savedWith(ctx context.Context, texts []string) ([]store.SavedContext, error) {
 	all, err := o.app.DB.SavedContexts(ctx, store.ContextFilter{Limit: 100_000})
 	if err != nil {
@@ -143,7 +141,7 @@ func (o *Handler) savedWith(ctx context.Context, texts []string) ([]store.SavedC
 	}), nil
 }
 
-// asString is a text as it stands inside a string of JSON.
+// asString returns a text as it appears inside a JSON string.
 func asString(s string) string {
 	data, err := text.JSON(s)
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Fork carries out the operation of that name.
+// Fork implements the operation of that name.
 func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.ForkRequest) (operations.CreatedSession, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -33,7 +33,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	if err := o.MayWork(by, row); err != nil {
 		return operations.CreatedSession{}, err
 	}
-	if o.guest && in.Message == "" { // at a terminal a fork belongs where the thread belongs
+	if o.guest && in.Message == "" { // at a terminal, a fork stays in the same place as the thread
 		thread, err := o.app.ForkThread(ctx, row, in.AtSeq)
 		if err != nil {
 			return operations.CreatedSession{}, err
@@ -60,7 +60,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 			return o.created(ctx, by, name) // the same request again
 		}
 	}
-	// What it works in is not copied: both work in the same files from here on.
+	// The folder is not copied: both work in the same files from here on.
 	c, err := o.app.forking(ctx, row, thread, by.Principal, in.AtSeq, made.Terms)
 	if err == nil {
 		err = o.write(ctx, by, c, in.Message, made.Terms)
@@ -71,7 +71,7 @@ func (o *Handler) Fork(ctx context.Context, by operation.Caller, in operations.F
 	return o.created(ctx, by, name)
 }
 
-// write makes a thread, with its first message where there is one: both become true at once.
+// write creates a thread with its first message, if any, in one commit.
 func (o *Handler) write(ctx context.Context, by operation.Caller, c journal.Commit, message string, terms chat.Terms) error {
 	if strings.TrimSpace(message) == "" {
 		_, err := o.app.DB.Commit(ctx, c)
@@ -99,8 +99,7 @@ func (o *Handler) write(ctx context.Context, by operation.Caller, c journal.Comm
 	return err
 }
 
-// ForkThread makes a new thread of the same place whose history is the old one's up to
-// an event; 0: up to its end.
+// ForkThread creates a new thread in the same place with the history of the old one up to an event; 0: up to its end.
 func (s *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int64) (chat.ThreadID, error) {
 	transport, place, _, agent := row.ID.Parts()
 	thread, err := chat.NewThreadID(transport, place, id.New(), agent)
@@ -118,9 +117,8 @@ func (s *Service) ForkThread(ctx context.Context, row journal.Thread, atSeq int6
 	return thread, s.Fork(ctx, row, thread, row.Owner, atSeq, made.Terms)
 }
 
-// Fork writes the new thread: where it comes from and what was said there, in one
-// commit. Its history is whole pairs only: an answer whose calls were not done by then is
-// left out.
+// Fork writes the new thread: its origin and its history, in one commit. The history has complete pairs only: an answer
+// whose calls were not done by then is left out.
 func (s *Service) Fork(ctx context.Context, row journal.Thread, thread chat.ThreadID, owner chat.Principal, atSeq int64, terms chat.Terms) error {
 	c, err := s.forking(ctx, row, thread, owner, atSeq, terms)
 	if err != nil {
@@ -160,7 +158,7 @@ func (s *Service) forking(ctx context.Context, row journal.Thread, thread chat.T
 	return journal.Commit{Thread: thread, Create: &made, Blobs: []chat.Blob{blob}, Events: events}, nil
 }
 
-// LinesUpTo folds a thread up to an event and gives the conversation there.
+// LinesUpTo folds a thread up to an event and returns its conversation.
 func (s *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int64) ([]chat.Line, error) {
 	log, err := s.LogAt(ctx, thread, atSeq)
 	if err != nil {
@@ -169,8 +167,7 @@ func (s *Service) LinesUpTo(ctx context.Context, thread chat.ThreadID, atSeq int
 	return log.Lines()
 }
 
-// LogAt is a thread's log as it was when it had atSeq events: from its snapshot where
-// that lies before, else from the beginning.
+// LogAt returns a thread's log after atSeq events: from its snapshot if that is earlier, else from the beginning.
 func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) (*transcript.Log, error) {
 	log, err := engine.Load(ctx, s.DB, thread)
 	if err != nil {
@@ -196,7 +193,7 @@ func (s *Service) LogAt(ctx context.Context, thread chat.ThreadID, atSeq int64) 
 	return log, nil
 }
 
-// ResumeSession carries out the operation of that name.
+// ResumeSession implements the operation of that name.
 func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	switch {
@@ -212,7 +209,7 @@ func (o *Handler) ResumeSession(ctx context.Context, by operation.Caller, in ope
 	return o.created(ctx, by, made)
 }
 
-// goOn resumes a session of this home: with another model, and with less of its window.
+// goOn resumes a session of this home: with another model, or with less of its window.
 func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thread, in operations.ResumeRequest) (operations.CreatedSession, error) {
 	id := row.ID.Thread()
 	if err := o.MayWork(by, row); err != nil {
@@ -251,7 +248,7 @@ func (o *Handler) goOn(ctx context.Context, by operation.Caller, row journal.Thr
 	return o.created(ctx, by, id)
 }
 
-// ClearSession carries out the operation of that name.
+// ClearSession implements the operation of that name.
 func (o *Handler) ClearSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.ClearedSession, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -267,7 +264,7 @@ func (o *Handler) ClearSession(ctx context.Context, by operation.Caller, in oper
 	return operations.ClearedSession{Messages: n}, err
 }
 
-// sameFolder says whether two paths lead to the same folder.
+// sameFolder reports whether two paths lead to the same folder.
 func sameFolder(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
@@ -280,7 +277,7 @@ func sameFolder(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// resumed says whether a mode leaves something out, and how many prompts it keeps.
+// resumed reports whether a mode leaves something out, and how many prompts it keeps.
 func resumed(mode string) (prompts int, cut bool) {
 	if mode == "" || mode == "full" {
 		return 0, false
@@ -289,7 +286,7 @@ func resumed(mode string) (prompts int, cut bool) {
 	return prompts, true
 }
 
-// takeUp makes a session of a file that a coding agent has left in a repository.
+// takeUp creates a session from a file that a coding agent has left in a repository.
 func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations.ResumeRequest) (string, error) {
 	name := in.ID
 	if in.WorkspacePath == "" {
@@ -315,7 +312,7 @@ func (o *Handler) takeUp(ctx context.Context, by operation.Caller, in operations
 		return "", err
 	}
 	if found, err := o.app.DB.ThreadsNamed(ctx, name); err != nil || len(found) > 0 || !settings.PlainID(name) {
-		name = id.New() // the name is somebody else's here
+		name = id.New() // the name is taken by somebody else here
 	}
 	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, chat.DefaultAgent)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// Health carries out the operation of that name: what `chorus doctor` says, for a page.
+// Health implements the operation of that name: the results of `chorus doctor`, for a page.
 func (o *Handler) Health(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Check], error) {
 	out := operation.List[operations.Check]{Items: []operations.Check{}}
 	report := o.examined(ctx)
@@ -27,8 +27,7 @@ func (o *Handler) Health(ctx context.Context, _ operation.Caller, _ operation.No
 	return out, nil
 }
 
-// lookAgain is how old a report may be: looking tries sandboxes and opens files, and
-// pages ask often.
+// lookAgain is how long a report is reused: the checks start sandboxes and open files, and pages ask often.
 const lookAgain = 20 * time.Second
 
 // examination is the last report.
@@ -45,7 +44,7 @@ func (o *Handler) examined(ctx context.Context) doctor.Report {
 	if time.Since(e.at) > lookAgain {
 		report := o.app.Examine(ctx)
 		if ctx.Err() != nil {
-			return report // it was cut short, and is nobody else's
+			return report // it was cut short, so it is not reused
 		}
 		e.report, e.at = report, time.Now()
 	}

@@ -15,8 +15,7 @@ import (
 // maxHistory is more messages than a model reads.
 const maxHistory = 10_000
 
-// history makes the first event of a session that began elsewhere; without any history
-// there is none.
+// history makes the first event of a session that began elsewhere; without history there is none.
 func (o *Handler) history(ctx context.Context, by operation.Caller, thread chat.ThreadID, said []operations.Spoken) ([]chat.Event, error) {
 	if len(said) == 0 {
 		return nil, nil

@@ -13,15 +13,15 @@ import (
 	"chorus/internal/service/shares"
 )
 
-// Operations carries out every operation on this home, for a server: from then on the engine runs every
-// thread, except those of terminals (see Service).
+// Operations implements every operation on this home, for a server: from then on the engine runs every thread, except
+// those of terminals (see Service).
 func (s *Service) Operations() *operation.Local { return s.Handler().Operations() }
 
-// GuestOperations carries out every operation on this home for a process that does one thing and ends: what it
-// writes is taken up by whichever process runs the thread, and it runs none itself.
+// GuestOperations implements every operation on this home for a process that does one thing and ends. The process that
+// runs the thread picks up what it writes; it runs none itself.
 func (s *Service) GuestOperations() *operation.Local { return s.Guest().Operations() }
 
-// Guest carries operations out for a process that runs no threads but those that it was asked for otherwise.
+// Guest implements operations for a process that runs no threads except those it is explicitly told to.
 func (s *Service) Guest() *Handler {
 	s.Serving.begin()
 	o := &Handler{app: s, names: map[string]chat.ThreadID{}, guest: true}
@@ -29,10 +29,10 @@ func (s *Service) Guest() *Handler {
 	return o
 }
 
-// IsGuest reports whether a handler is of a process that runs no threads.
+// IsGuest reports whether a handler belongs to a process that runs no threads.
 func (o *Handler) IsGuest() bool { return o.guest }
 
-// Operations carries out every operation by way of this handler.
+// Operations returns an executor of every operation with this handler.
 func (o *Handler) Operations() *operation.Local {
 	handlers := append([]any{o, o.app.Tokens(), o.Shares()}, o.app.Others(o)...)
 	return operation.NewLocal(operation.LocalOptions{Handlers: handlers, Operations: operations.All(), Error: o.ToError})
@@ -43,12 +43,11 @@ func (o *Handler) Shares() *shares.Handler {
 	return shares.New(o.app.DB, o.app.Logs.Redactor, o, o.app.Shared.PublicURL)
 }
 
-// maxSuggested is how many sessions are suggested where nothing was typed.
+// maxSuggested is how many sessions are suggested before anything is typed.
 const maxSuggested = 50
 
-// Nouns are what inputs name, where the names are not simply those of the list: sessions have unique beginnings,
-// not every setting can be set. Whether a named thing is there is found out by each operation
-// itself, in the same look that reads it.
+// Nouns are the names in inputs, if they are not simply those of the list: sessions have unique prefixes, and not every
+// setting can be set. Each operation checks itself that a named thing exists, when it reads it.
 func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{
 		"session": {Suggest: o.sessionNames}, "approval": {Suggest: o.approvalNames},

@@ -22,14 +22,14 @@ import (
 	"chorus/internal/store/search"
 )
 
-// costWords are the words of the API for what costs are grouped by.
+// costWords are the names in the API for grouping costs.
 var costWords = map[string]store.SpendBy{"": store.ByModel, "agent": store.ByAgent, "model": store.ByModel, "person": store.ByPayer,
 	"channel": store.ByChannel, "day": store.ByDay, "month": store.ByMonth, "session": store.ByThread, "thread": store.ByThread, "run": store.ByRun}
 
-// maxCosts is how many sums are shown; the total counts all of them.
+// maxCosts is how many rows are shown; the total includes all of them.
 const maxCosts = 1000
 
-// Costs carries out the operation of that name. Who is no admin sees what they paid themselves.
+// Costs implements the operation of that name. Without the scope admin, callers see what they paid themselves.
 func (o *Handler) Costs(ctx context.Context, by operation.Caller, q operations.CostQuery) (operations.Costs, error) {
 	now := time.Now().UTC()
 	group, ok := costWords[q.By]
@@ -78,7 +78,7 @@ func (o *Handler) cost(word string, by store.SpendBy, s store.Sum) operations.Co
 	return c
 }
 
-// Budgets are everybody's ceilings for an admin, and for others those they spend from.
+// Budgets returns all budgets for an admin, and for others those that they spend from.
 func (o *Handler) Budgets(ctx context.Context, by operation.Caller, now time.Time) ([]operations.Budget, error) {
 	used, err := o.app.BudgetsUsed(ctx, now)
 	out := []operations.Budget{}
@@ -95,7 +95,7 @@ func (o *Handler) Budgets(ctx context.Context, by operation.Caller, now time.Tim
 	return out, err
 }
 
-// Audit carries out the operation of that name. Who is no admin sees the decisions about their own
+// Audit implements the operation of that name. Without the scope admin, callers see the decisions about their own
 // sessions, one session at a time.
 func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.AuditQuery) (operation.List[operations.AuditLine], error) {
 	out := operation.List[operations.AuditLine]{Items: []operations.AuditLine{}}
@@ -139,14 +139,14 @@ func (o *Handler) Audit(ctx context.Context, by operation.Caller, q operations.A
 	return out, nil
 }
 
-// VerifyAudit carries out the operation of that name.
+// VerifyAudit implements the operation of that name.
 func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operations.VerifyRequest) (operations.AuditCheck, error) {
 	c, err := o.app.DB.VerifyAudit(ctx, in.Since, operation.ProgressOf(ctx))
 	if err != nil {
 		return operations.AuditCheck{}, err
 	}
 	if c.Break == nil {
-		// What is inside cannot tell whether all of it was written anew. Whoever finds it whole seals it and keeps its head.
+		// The log itself cannot show whether all of it was rewritten. Whoever finds it intact seals it and keeps its head.
 		if _, err := o.app.Settings.Checkpoints(o.app.Shared).Keep(ctx, o.app.DB); err != nil {
 			var broken *checkpoint.Broken
 			if !errors.As(err, &broken) {
@@ -171,14 +171,13 @@ func (o *Handler) VerifyAudit(ctx context.Context, _ operation.Caller, in operat
 	return out, nil
 }
 
-// The words found stand between these in a snippet.
+// Matches in a snippet are enclosed in these characters.
 const (
 	MarkStart = "\x01"
 	MarkEnd   = "\x02"
 )
 
-// Snippet takes secrets out of what was found. A word that was looked for may be a part of
-// one, and its marks would hide it: then there are none.
+// Snippet removes secrets from a match. If the search marks would hide a secret, it drops the marks.
 func (s *Service) Snippet(found string) string {
 	plain := strings.NewReplacer(MarkStart, "", MarkEnd, "").Replace(found)
 	if hidden := s.Logs.Redactor().Text(plain); hidden != plain {
@@ -187,7 +186,7 @@ func (s *Service) Snippet(found string) string {
 	return found
 }
 
-// Search carries out the operation of that name.
+// Search implements the operation of that name.
 func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.SearchQuery) (operation.List[operations.Hit], error) {
 	out := operation.List[operations.Hit]{Items: []operations.Hit{}}
 	if q.Text == "" {
@@ -219,7 +218,7 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 		if !ok {
 			row, err := o.app.DB.Thread(ctx, h.Thread)
 			if err != nil {
-				continue // it has just gone
+				continue // it was just removed
 			}
 			if row.Gone() {
 				continue
@@ -232,5 +231,5 @@ func (o *Handler) Search(ctx context.Context, by operation.Caller, q operations.
 	return out, nil
 }
 
-// maxSkip is how far people leaf through what was found.
+// maxSkip limits how far people can page through matches.
 const maxSkip = 10000

@@ -21,8 +21,8 @@ import (
 	"chorus/internal/transcript"
 )
 
-// What is shown of requests: a page of whole prompts would be many megabytes, so what a
-// request shares with the one before is shown by its beginning.
+// Limits of shown requests: a page of whole prompts would be many megabytes, so what a request shares with the one
+// before is shortened to its beginning.
 const (
 	requestsPage = 5
 	requestsMost = 20
@@ -30,8 +30,8 @@ const (
 	cachedText   = 400
 )
 
-// Requests carries out the operation of that name. It folds the journal up to the page and no
-// further, from the snapshot where that lies before it, and renders the page alone.
+// Requests implements the operation of that name. It folds the journal only up to the page, from the snapshot if that is
+// earlier, and renders only the page.
 func (o *Handler) Requests(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[operations.Request], error) {
 	out := operation.List[operations.Request]{Items: []operations.Request{}}
 	row, err := o.Find(ctx, by, q.ID)
@@ -77,7 +77,7 @@ type inspection struct {
 func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64) ([]operations.Request, error) {
 	in := &inspection{o: o, ctx: ctx, hide: o.app.Logs.Redactor(), heads: map[string]*model.Head{}, money: map[string][]ledger.Entry{}}
 	first := seqs[0]
-	// The request before the page is rendered too: it says what was sent already.
+	// The request before the page is rendered too: it shows what was already sent.
 	prior, err := o.app.DB.Seqs(ctx, row.ID, chat.KindAsked, 0, first, 1)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (o *Handler) inspect(ctx context.Context, row journal.Thread, seqs []int64)
 	return out, nil
 }
 
-// ended notes that an attempt failed with the request it was.
+// ended records that an attempt failed and its error.
 func (in *inspection) ended(out []operations.Request, b chat.Said) {
 	if len(out) == 0 || b.Error == nil {
 		return
@@ -174,11 +174,11 @@ func (in *inspection) head(log *transcript.Log) (*model.Head, error) {
 	return h, err
 }
 
-// price adds what the call came to.
+// price adds the cost of the call.
 func (in *inspection) price(r *operations.Request) {
 	entries, ok := in.money[r.Run]
 	if !ok {
-		entries, _ = in.o.app.DB.LedgerEntries(in.ctx, r.Run) // without them it is shown without a price
+		entries, _ = in.o.app.DB.LedgerEntries(in.ctx, r.Run) // without it, the request is shown without a price
 		in.money[r.Run] = entries
 	}
 	for _, e := range entries {
@@ -188,7 +188,7 @@ func (in *inspection) price(r *operations.Request) {
 	}
 }
 
-// common is how many messages both requests begin with, byte for byte.
+// common is how many messages both requests share at the start, byte for byte.
 func common(before, now []*model.Message) int {
 	for i, m := range now {
 		if i >= len(before) {

@@ -14,13 +14,13 @@ import (
 	"chorus/internal/window"
 )
 
-// platform names what came over HTTP, in arrivals and events.
+// platform marks what came over HTTP, in arrivals and events.
 const platform = "http"
 
-// maxKey is more than any client makes a key of.
+// maxKey is longer than any key of a client.
 const maxKey = 255
 
-// keyed is a key as it stands in the journal: good for one session.
+// keyed is a key in the journal, unique within one session.
 func keyed(thread chat.ThreadID, key string) (string, error) {
 	if len(key) > maxKey {
 		return "", operation.InvalidField("Idempotency-Key", "the key is longer than %d bytes", maxKey)
@@ -31,12 +31,12 @@ func keyed(thread chat.ThreadID, key string) (string, error) {
 	return thread.Thread() + "/" + key, nil
 }
 
-// from is a caller as a participant.
+// from returns a caller as a participant.
 func from(p chat.Principal) chat.Participant {
 	return chat.Participant{ID: p.ID, Name: cmp.Or(p.Name, p.ID), Kind: chat.Person}
 }
 
-// Say carries out the operation of that name.
+// Say implements the operation of that name.
 func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Message) (operations.Said, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -46,7 +46,7 @@ func (o *Handler) Say(ctx context.Context, by operation.Caller, in operations.Me
 	return said, err
 }
 
-// prompt is what somebody says, ready to be given to a thread.
+// prompt is a message, ready for a thread.
 type prompt struct {
 	blocks chat.Blocks
 	terms  chat.Terms
@@ -54,7 +54,7 @@ type prompt struct {
 	key    string
 }
 
-// newPrompt makes it of what was sent, and lets the thread run here.
+// newPrompt prepares a message and lets the thread run here.
 func (o *Handler) newPrompt(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (prompt, error) {
 	if err := o.MayWork(by, row); err != nil {
 		return prompt{}, err
@@ -110,11 +110,11 @@ func (o *Handler) say(ctx context.Context, by operation.Caller, row journal.Thre
 		if err != nil || !refused {
 			return said, err
 		}
-		// A refusal frees the key: the same words are a new try.
+		// A refusal frees the key: the same message is a new attempt.
 	}
 }
 
-// position is how many are answered before the newest of the waiting.
+// position is how many messages are answered before the newest waiting one.
 func position(row journal.Thread, waiting int) int {
 	ahead := waiting - 1
 	if row.Status.On() {
@@ -123,7 +123,7 @@ func position(row journal.Thread, waiting int) int {
 	return max(0, ahead)
 }
 
-// before finds what became of words that had come before.
+// before returns what happened to a message that was sent before.
 func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbound) (said operations.Said, refused bool, err error) {
 	ev, err := o.app.DB.Find(ctx, thread, in.Platform, in.PlatformID, chat.KindReceived, in.Version)
 	if err != nil {
@@ -140,7 +140,7 @@ func (o *Handler) before(ctx context.Context, thread chat.ThreadID, in chat.Inbo
 	return operations.Said{Seq: ev.Seq, Again: true}, refused, nil
 }
 
-// Steer carries out the operation of that name.
+// Steer implements the operation of that name.
 func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.SteerMessage) (operations.Said, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -168,7 +168,7 @@ func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Th
 	return operations.Said{Seq: ev.Seq, Again: true}, err
 }
 
-// Abort carries out the operation of that name.
+// Abort implements the operation of that name.
 func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.AbortRequest) (operations.Aborted, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -178,8 +178,7 @@ func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.
 	return operations.Aborted{Aborted: ended}, err
 }
 
-// CheckOwner looks once, at the start, for runs and prompts of terminal threads that
-// came over HTTP to an earlier process, and goes on with them.
+// CheckOwner looks once, at the start, for runs and prompts of terminal threads that came over HTTP to an earlier process, and continues them.
 func (o *Handler) CheckOwner(ctx context.Context) error {
 	rows, err := o.app.DB.ActiveThreads(ctx)
 	if err != nil {
@@ -201,7 +200,7 @@ func (o *Handler) CheckOwner(ctx context.Context) error {
 	return nil
 }
 
-// cameThrough reports whether what is to be done in a thread was asked for over HTTP.
+// cameThrough reports whether the pending work of a thread was requested over HTTP.
 func (o *Handler) cameThrough(ctx context.Context, row journal.Thread) (bool, error) {
 	seqs, err := o.app.DB.PendingPrompts(ctx, row.ID)
 	if err != nil {
@@ -242,7 +241,7 @@ func termsOf(body chat.Body) chat.Terms {
 	}
 }
 
-// Clipped is a message as long as the agent takes them.
+// Clipped shortens a message to the limit of agents.
 func Clipped(text string, most int) string {
 	return window.Clip(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

@@ -22,17 +22,17 @@ import (
 	"chorus/internal/usage"
 )
 
-// Handler carries out the operations. Identity, scope and input were checked by the executor; what of sessions and
-// costs a caller may see is looked at here.
+// Handler implements the operations. The executor has checked identity, scope and input; the handler checks which
+// sessions and costs a caller may see.
 type Handler struct {
 	app    *Service
 	Engine *engine.Engine
-	guest  bool // it runs no threads and lets none be run here
+	guest  bool // it neither runs threads nor lets others run them here
 	last   examination
 	shown  shown
 
 	mu     sync.Mutex
-	names  map[string]chat.ThreadID // by what people call a session; threads never change their name
+	names  map[string]chat.ThreadID // by session id; threads never change their name
 	labels *runsetup.Toolbox        // of no thread: for labels and lists of tools
 }
 
@@ -45,7 +45,7 @@ var (
 	_ operations.System    = (*Handler)(nil)
 )
 
-// streams is what a Service keeps for those who follow sessions.
+// streams is the state for clients that follow sessions.
 type streams struct {
 	first   sync.Once
 	once    sync.Once
@@ -53,13 +53,13 @@ type streams struct {
 	began   time.Time
 
 	mu      sync.Mutex
-	told    map[chat.ThreadID]bool // terminal threads to which something was said here
+	told    map[chat.ThreadID]bool // terminal threads that got a message here
 	drained context.Context        // ends when the server stops
 	drain   context.CancelFunc
 }
 
-// Handler carries operations out on this home. The engine runs every thread from then
-// on, except those of terminals: these only once something was said to them here.
+// Handler returns a handler for this home. From then on the engine runs every thread, except those of terminals: these
+// only once they got a message here.
 func (service *Service) Handler() *Handler {
 	s := &service.Serving
 	s.begin()
@@ -70,17 +70,17 @@ func (service *Service) Handler() *Handler {
 	return s.handler
 }
 
-// begin makes what streams and prompts need.
+// begin creates what streams and prompts need.
 func (s *streams) begin() {
 	s.first.Do(func() {
-		s.mu.Lock() // an engine that a terminal began may ask already
+		s.mu.Lock() // an engine started by a terminal may already ask
 		defer s.mu.Unlock()
 		s.began, s.told = time.Now(), map[chat.ThreadID]bool{}
 		s.drained, s.drain = context.WithCancel(context.Background())
 	})
 }
 
-// serves reports whether a thread is to be run by the server.
+// serves reports whether the server should run a thread.
 func (s *Service) serves(thread chat.ThreadID) bool {
 	return thread.Transport() != "cli" || s.Serving.hasTold(thread)
 }
@@ -94,7 +94,7 @@ func (s *streams) hasTold(thread chat.ThreadID) bool {
 // Stopping ends when the server stops.
 func (o *Handler) Stopping() context.Context { return o.app.Serving.drained }
 
-// Began is when this process began to carry out operations.
+// Began is when this process started to serve operations.
 func (o *Handler) Began() time.Time { return o.app.Serving.began }
 
 // StopStreams ends every stream.
@@ -105,7 +105,7 @@ func (s *streams) close() {
 	s.drain()
 }
 
-// ServedBy marks what was said over HTTP, among the terms of a prompt.
+// ServedBy marks messages that came over HTTP, in the terms of a prompt.
 const ServedBy = "server"
 
 // runHere lets this process run a terminal's thread, and ask people about it.
@@ -120,8 +120,7 @@ func (o *Handler) runHere(thread chat.ThreadID) {
 	s.told[thread] = true
 }
 
-// ToError is what the executor makes of every error: one for people: what is wrong with what they asked for,
-// without secrets.
+// ToError turns every error into one for people: what is wrong with their request, without secrets.
 func (o *Handler) ToError(err error) error {
 	var ours *operation.Error
 	var mistake *usage.Error
@@ -139,7 +138,7 @@ func (o *Handler) ToError(err error) error {
 		if files.What == database.ErrFull {
 			kind = operation.NoSpace
 		}
-		err = files // its sentence says what to do; what was being done is in the log
+		err = files // its sentence says what to do; the operation is in the log
 	case errors.As(err, &mistake), errors.Is(err, agents.ErrName):
 		kind = operation.Invalid
 	case errors.Is(err, journal.ErrUnknown), errors.Is(err, agents.ErrUnknown):
@@ -154,15 +153,15 @@ func (o *Handler) ToError(err error) error {
 	return &operation.Error{Kind: kind, Message: o.app.Logs.Redactor().Text(err.Error()), Err: err}
 }
 
-// noSession is the answer for one that is not there and for one that is somebody else's.
+// noSession is the error for a session that does not exist or belongs to somebody else.
 func noSession(id string) error {
 	return operation.Errorf(operation.NotFound, "there is no session %.80q", id)
 }
 
-// maxNames bounds what is remembered of names; they are looked up again.
+// maxNames limits the cache of names; they are looked up again.
 const maxNames = 10000
 
-// findDeleted is Find for sessions that were deleted as well.
+// findDeleted is like Find, but includes deleted sessions.
 func (o *Handler) findDeleted(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	thread, err := o.thread(ctx, id)
 	if err != nil {
@@ -180,7 +179,7 @@ func (o *Handler) findDeleted(ctx context.Context, by operation.Caller, id strin
 	return row, nil
 }
 
-// Find is a session that the caller sees. One that was deleted is not there, word for word.
+// Find returns a session that the caller sees. A deleted session gives exactly the same error as a missing one.
 func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error) {
 	row, err := o.findDeleted(ctx, by, id)
 	if err == nil && row.Gone() {
@@ -189,7 +188,7 @@ func (o *Handler) Find(ctx context.Context, by operation.Caller, id string) (jou
 	return row, err
 }
 
-// thread finds the whole name of a session.
+// thread returns the full name of a session.
 func (o *Handler) thread(ctx context.Context, id string) (chat.ThreadID, error) {
 	if whole, err := chat.ParseThreadID(id); err == nil {
 		return whole, nil
@@ -207,7 +206,7 @@ func (o *Handler) thread(ctx context.Context, id string) (chat.ThreadID, error) 
 	if err != nil {
 		return "", o.ToError(err)
 	}
-	// The beginning of an id is for people at a terminal; here it would be a guess.
+	// Id prefixes are for people at a terminal; here they would be guesses.
 	if len(found) != 1 || found[0].ID.Thread() != id {
 		return "", noSession(id)
 	}
@@ -229,21 +228,21 @@ func (s *Service) Tokens() *tokens.Tokens {
 	return tokens.New(tokens.Options{DB: s.DB, Home: s.Home, Log: s.Log, Copies: s.Settings.Copies, Owner: s.LocalCaller})
 }
 
-// LocalCaller is the person at this terminal, who may everything.
+// LocalCaller is the person at this terminal, who may do everything.
 func (s *Service) LocalCaller() operation.Caller {
 	return operation.Caller{Principal: s.Me(), Scopes: []operation.Scope{operation.Admin}}
 }
 
-// NameOf is what people call somebody of whom only the key was kept.
+// NameOf returns somebody's name, by their key.
 func (o *Handler) NameOf(ctx context.Context, key string) string { return o.app.NameOf(ctx, key) }
 
-// NameOf is what people call somebody, by their key.
+// NameOf returns somebody's name, by their key.
 func (s *Service) NameOf(ctx context.Context, key string) string {
 	return s.Names(ctx)(chat.PrincipalOf(key))
 }
 
-// Names gives what people call somebody: by the name that was kept with what they did, else by that of their token, or by what they were
-// called on their platform when they last did something. Each is looked up once.
+// Names returns somebody's name: the one stored with their action, else that of their token, or the last one on their
+// platform. Each is looked up once.
 func (s *Service) Names(ctx context.Context) func(chat.Principal) string {
 	known := map[string]string{}
 	return func(who chat.Principal) string {
@@ -259,7 +258,7 @@ func (s *Service) Names(ctx context.Context) func(chat.Principal) string {
 	}
 }
 
-// lookUpName is "" where nobody knows: then the id is shown.
+// lookUpName returns "" if nobody knows the name: then the id is shown.
 func (s *Service) lookUpName(ctx context.Context, who chat.Principal) string {
 	if who.Kind == chat.TokenHolder {
 		token, err := s.DB.TokenByID(ctx, who.ID)
@@ -275,7 +274,7 @@ func (s *Service) lookUpName(ctx context.Context, who chat.Principal) string {
 	return name
 }
 
-// BareToolbox are the tools of no thread: for their labels, and for lists of them.
+// BareToolbox returns tools without a thread: for labels and lists of tools.
 func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -289,7 +288,7 @@ func (o *Handler) BareToolbox() (*runsetup.Toolbox, error) {
 	return made, err
 }
 
-// Record writes down who changed what.
+// Record writes to the audit log who changed what.
 func (o *Handler) Record(ctx context.Context, by operation.Caller, agent, action, detail string) error {
 	hide := o.app.Logs.Redactor()
 	return o.app.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: by.Principal, Action: hide.Text(action), Decision: gate.Changed, Detail: hide.Text(detail)})

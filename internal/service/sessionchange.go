@@ -15,7 +15,7 @@ import (
 // noMode is the mode of a change that ends one.
 const noMode = "off"
 
-// ChangeSession carries out the operation of that name. What a caller may choose is what they could begin a session with.
+// ChangeSession implements the operation of that name. A caller may choose what they could start a session with.
 func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in operations.SessionChange) (operations.Session, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -59,13 +59,13 @@ func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in ope
 	return o.GetSession(ctx, by, operations.SessionRef{ID: string(row.ID)})
 }
 
-// The listing of a session that is neither pinned nor archived, and of one that is put away.
+// The listing of a normal session, and of an archived one.
 const (
 	normalListing = "normal"
 	archived      = "archived"
 )
 
-// relist changes what lists call a session and where they show it.
+// relist changes a session's title and its place in lists.
 func (o *Handler) relist(ctx context.Context, row journal.Thread, in operations.SessionChange) error {
 	var change store.ThreadChange
 	if title := strings.Join(strings.Fields(in.Title), " "); title != "" {
@@ -84,7 +84,7 @@ func (o *Handler) relist(ctx context.Context, row journal.Thread, in operations.
 	return o.setThread(ctx, row.ID, change)
 }
 
-// Unarchive brings a session of a platform back into lists, because somebody said something in it there.
+// Unarchive brings a session of a platform back into lists, because it got a message there.
 func (o *Handler) Unarchive(ctx context.Context, thread chat.ThreadID) error {
 	row, err := o.app.DB.Thread(ctx, thread)
 	if err != nil {
@@ -93,7 +93,7 @@ func (o *Handler) Unarchive(ctx context.Context, thread chat.ThreadID) error {
 	return o.unarchive(ctx, row)
 }
 
-// unarchive brings a session back into lists, because somebody says something in it.
+// unarchive brings a session back into lists, because it got a message.
 func (o *Handler) unarchive(ctx context.Context, row journal.Thread) error {
 	if row.Listing != archived {
 		return nil

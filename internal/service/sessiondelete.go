@@ -17,18 +17,18 @@ import (
 
 var _ operations.SessionDeleting = (*Handler)(nil)
 
-// deletedMemos are the memos of sessions that were deleted. One is there until everything of its session is gone, or the session is back.
+// deletedMemos are the memos of deleted sessions. One exists until everything of its session is removed, or the session is restored.
 const deletedMemos = "deleted session"
 
-// deletion is what is known of a session that was deleted.
+// deletion is what is known about a deleted session.
 type deletion struct {
 	By      string    `json:"by"`
 	At      time.Time `json:"at"`
 	Listing string    `json:"listing,omitempty"` // before
-	Now     bool      `json:"now,omitempty"`     // nobody wants it back
+	Now     bool      `json:"now,omitempty"`     // nobody can restore it
 }
 
-// until is when a session is gone for good that was deleted.
+// until is when a deleted session is removed for good.
 func (s *Service) until(d deletion) time.Time {
 	if d.Now {
 		return d.At
@@ -36,8 +36,8 @@ func (s *Service) until(d deletion) time.Time {
 	return d.At.AddDate(0, 0, s.Shared.KeepDeleted)
 }
 
-// DeleteSession carries out the operation of that name. What becomes true last is that the session is gone: after a kill it is there
-// as before, at most stopped; or gone, and the next sweep erases what was to be erased at once.
+// DeleteSession implements the operation of that name. The deletion takes effect last: after a kill, the session is
+// either there as before, at most stopped, or deleted, and the next sweep erases what was to be erased at once.
 func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (operations.DeletedSession, error) {
 	row, was, err := o.deletable(ctx, by, in)
 	if err != nil {
@@ -66,9 +66,9 @@ func (o *Handler) DeleteSession(ctx context.Context, by operation.Caller, in ope
 	return o.deleted(row, was), err
 }
 
-// DeletedOnPlatform puts a session among the deleted ones because it was deleted where it is held. It is not stopped: whoever asked last
-// is told the answer elsewhere. What becomes true last is that it is gone, as with DeleteSession. published is up to which event the platform
-// was shown it. false: it is to be erased at once, and something is still going on in it.
+// DeletedOnPlatform marks a session as deleted because it was deleted where it is held. It is not stopped: whoever asked
+// last gets the answer elsewhere. The deletion takes effect last, as in DeleteSession. published is the last event that
+// the platform was shown. false: it should be erased at once, but something still runs in it.
 func (o *Handler) DeletedOnPlatform(ctx context.Context, thread chat.ThreadID, published int64) (bool, error) {
 	row, err := o.app.DB.Thread(ctx, thread)
 	if err != nil || row.Listing == store.Erased {
@@ -108,11 +108,11 @@ func (o *Handler) DeletedOnPlatform(ctx context.Context, thread chat.ThreadID, p
 	return o.app.erase(ctx, thread, was)
 }
 
-// deletable finds a session that the caller may delete, with what its deletion would be.
+// deletable finds a session that the caller may delete, with its possible deletion.
 func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (journal.Thread, deletion, error) {
 	find := o.Find
 	if in.Now {
-		find = o.findDeleted // also one that was deleted before
+		find = o.findDeleted // includes one that was deleted before
 	}
 	row, err := find(ctx, by, in.ID)
 	if err == nil && row.Listing == store.Erased {
@@ -133,7 +133,7 @@ func (o *Handler) deletable(ctx context.Context, by operation.Caller, in operati
 	return row, deletion{By: by.Principal.String(), At: o.app.DB.Now().UTC().Truncate(time.Second), Listing: row.Listing, Now: in.Now || o.app.Shared.KeepDeleted == 0}, nil
 }
 
-// deleted is a deletion as callers are told of it.
+// deleted returns a deletion as callers see it.
 func (o *Handler) deleted(row journal.Thread, was deletion) operations.DeletedSession {
 	out := operations.DeletedSession{ID: row.ID.Thread(), Title: threadname.Plain(o.app.Logs.Redactor().Clipped(row.Title)), At: was.At}
 	if !was.Now {
@@ -142,7 +142,7 @@ func (o *Handler) deleted(row journal.Thread, was deletion) operations.DeletedSe
 	return out
 }
 
-// PreviewDeletion carries out the operation of that name.
+// PreviewDeletion implements the operation of that name.
 func (o *Handler) PreviewDeletion(ctx context.Context, by operation.Caller, in operations.SessionDeletion) (operations.DeletedSession, error) {
 	row, was, err := o.deletable(ctx, by, in)
 	if err != nil {
@@ -154,7 +154,7 @@ func (o *Handler) PreviewDeletion(ctx context.Context, by operation.Caller, in o
 // maxDeletedListed is how many deleted sessions are listed.
 const maxDeletedListed = 200
 
-// ListDeletedSessions carries out the operation of that name.
+// ListDeletedSessions implements the operation of that name.
 func (o *Handler) ListDeletedSessions(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.DeletedSession], error) {
 	out := operation.List[operations.DeletedSession]{Items: []operations.DeletedSession{}}
 	list, err := o.ListSessions(ctx, by, operations.SessionQuery{Listing: store.Deleted, Limit: maxDeletedListed})
@@ -164,7 +164,7 @@ func (o *Handler) ListDeletedSessions(ctx context.Context, by operation.Caller, 
 	return out, err
 }
 
-// MayKeep says why somebody who sees a session may not decide about it. A room is not its first speaker's.
+// MayKeep says why somebody who sees a session may not manage it. A room does not belong to its first speaker.
 func (o *Handler) MayKeep(by operation.Caller, row journal.Thread) error {
 	owner := row.Owner
 	if row.ID.OnPlatform() {
@@ -185,10 +185,10 @@ func (o *Handler) MayKeep(by operation.Caller, row journal.Thread) error {
 // roomRouting is the routing of a channel that is one conversation of everybody in it.
 const roomRouting = "room"
 
-// restTime is how long a run that was stopped may take to end by itself before its thread is erased: then its last costs are known.
+// restTime is how long a stopped run may take to end before its thread is erased, so that its last costs are known.
 const restTime = 5 * time.Second
 
-// atRest waits until a thread does nothing, for as long as that.
+// atRest waits until a thread is idle, up to restTime.
 func (o *Handler) atRest(ctx context.Context, thread chat.ThreadID) {
 	ctx, cancel := context.WithTimeout(ctx, restTime)
 	defer cancel()
@@ -199,12 +199,12 @@ func (o *Handler) atRest(ctx context.Context, thread chat.ThreadID) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(20 * time.Millisecond): // the run may be another process's, of which nobody is told
+		case <-time.After(20 * time.Millisecond): // another process may have the run, and nobody is notified of that
 		}
 	}
 }
 
-// RestoreSession carries out the operation of that name: the session is where it was.
+// RestoreSession implements the operation of that name: the session is back where it was.
 func (o *Handler) RestoreSession(ctx context.Context, by operation.Caller, in operations.DeletedSessionRef) (operations.Session, error) {
 	row, err := o.findDeleted(ctx, by, in.ID)
 	if err != nil {
@@ -239,7 +239,7 @@ func (o *Handler) RestoreSession(ctx context.Context, by operation.Caller, in op
 	return o.GetSession(ctx, by, operations.SessionRef{ID: string(row.ID)})
 }
 
-// deletion is what is known of the deletion of a session; false: nothing.
+// deletion returns what is known about the deletion of a session; false: nothing.
 func (s *Service) deletion(ctx context.Context, thread chat.ThreadID) (was deletion, ok bool, err error) {
 	data, err := s.DB.Recall(ctx, deletedMemos, string(thread))
 	if err != nil || data == nil {
@@ -248,7 +248,7 @@ func (s *Service) deletion(ctx context.Context, thread chat.ThreadID) (was delet
 	return was, true, json.Unmarshal(data, &was)
 }
 
-// saysUntil adds to deleted sessions until when they can be brought back.
+// saysUntil adds to deleted sessions until when they can be restored.
 func (o *Handler) saysUntil(ctx context.Context, rows []journal.Thread, shown []operations.Session) error {
 	for i, row := range rows {
 		if row.Listing != store.Deleted {
@@ -269,7 +269,7 @@ func (o *Handler) list(ctx context.Context, thread chat.ThreadID, listing string
 	return o.setThread(ctx, thread, store.ThreadChange{Listing: &listing})
 }
 
-// setThread changes what lists say of a thread, and tells pages that show it.
+// setThread changes a thread's entry in lists, and notifies pages that show it.
 func (o *Handler) setThread(ctx context.Context, thread chat.ThreadID, change store.ThreadChange) error {
 	if err := o.app.DB.SetThread(ctx, thread, change); err != nil {
 		return err

@@ -14,13 +14,13 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// How long and how far a folder is looked through while somebody types a name.
+// Limits of searching a folder while somebody types a name.
 const (
 	fileLookTime = 500 * time.Millisecond
 	fileLookMost = 50_000
 )
 
-// SessionFiles carries out the operation of that name. Those whose last part begins with what is looked for come first.
+// SessionFiles implements the operation of that name. Files whose name starts with the search text come first.
 func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in operations.SessionFileQuery) (operation.List[operations.SessionFile], error) {
 	out := operation.List[operations.SessionFile]{Items: []operations.SessionFile{}}
 	row, err := o.Find(ctx, by, in.ID)
@@ -37,7 +37,7 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 	return out, err
 }
 
-// FilesFor finds files that a session would find in its folder, if it was made so: at most so many.
+// FilesFor finds files in the folder that a new session would get, up to a limit.
 func (o *Handler) FilesFor(ctx context.Context, by operation.Caller, in operations.NewSession, match string, most int) ([]string, error) {
 	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), "new", cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {
@@ -53,8 +53,7 @@ func (o *Handler) FilesFor(ctx context.Context, by operation.Caller, in operatio
 	return FindFiles(ctx, dir, match, most)
 }
 
-// FindFiles finds at most so many files of a folder by letters of their paths, the best ones first. A folder that is not there
-// has none.
+// FindFiles finds files of a folder by letters of their paths, the best ones first, up to a limit. A missing folder has none.
 func FindFiles(ctx context.Context, dir, match string, most int) ([]string, error) {
 	roots, err := files.NewRoots(dir)
 	if err != nil {
@@ -63,7 +62,7 @@ func FindFiles(ctx context.Context, dir, match string, most int) ([]string, erro
 	defer roots.Close()
 	top, err := roots.FindDir("")
 	if err != nil {
-		return nil, nil // the folder is gone, or on another machine
+		return nil, nil // the folder was removed, or is on another machine
 	}
 	look, cancel := context.WithTimeout(ctx, fileLookTime)
 	defer cancel()
@@ -93,7 +92,7 @@ func FindFiles(ctx context.Context, dir, match string, most int) ([]string, erro
 	return out, nil
 }
 
-// fileRank says how well a path fits what was typed, the less the better; false: it has not all its letters in their order.
+// fileRank says how well a path matches the typed text, lower is better; false: it does not contain all letters in order.
 func fileRank(path, typed string) (int, bool) {
 	low, want := strings.ToLower(path), strings.ToLower(typed)
 	base := low[strings.LastIndexByte(low, '/')+1:]

@@ -27,14 +27,14 @@ import (
 	"chorus/internal/store"
 )
 
-// standing is what was asked for when a session was made. It lies in the settings
-// beside the thread, so that it holds for every prompt, in whatever process.
+// standing is what was requested when a session was created. It is stored in the settings of the thread, so that it
+// applies to every prompt, in any process.
 type Standing struct {
 	Terms  chat.Terms    `json:"terms"`
 	Forked chat.ThreadID `json:"forked,omitempty"`
 }
 
-// threadScope is where standings lie among the settings.
+// threadScope is the scope of standings in the settings.
 const threadScope = "thread"
 
 func (o *Handler) putStanding(ctx context.Context, thread chat.ThreadID, s Standing) error {
@@ -70,10 +70,10 @@ func (o *Handler) standings(ctx context.Context, threads []chat.ThreadID) (map[c
 	return out, nil
 }
 
-// maxTitle is what a list has room for.
+// maxTitle is what fits into a list.
 const maxTitle = 200
 
-// CreateSession carries out the operation of that name.
+// CreateSession implements the operation of that name.
 func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in operations.NewSession) (operations.CreatedSession, error) {
 	name := id.New()
 	if in.Key != "" {
@@ -103,8 +103,8 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	return o.created(ctx, by, name)
 }
 
-// layOutSample puts the sample project into the folder of a session that has one of its own. After a kill the folder is there and no
-// session is: the next attempt makes another.
+// layOutSample puts the sample project into the folder of a session that has its own. If the process is killed in
+// between, the folder exists without a session: the next attempt makes another.
 func (o *Handler) layOutSample(ctx context.Context, thread chat.ThreadID, dir string) error {
 	if dir != o.Scratch(thread) {
 		return operation.InvalidField("workspacePath", "the sample project needs its own folder; leave out workspacePath and agent")
@@ -118,19 +118,19 @@ func (o *Handler) layOutSample(ctx context.Context, thread chat.ThreadID, dir st
 	return sample.Write(ctx, dir)
 }
 
-// created is a session that was made, for whoever made it.
+// created describes a session that was just created.
 func (o *Handler) created(ctx context.Context, by operation.Caller, id string) (operations.CreatedSession, error) {
 	s, err := o.GetSession(ctx, by, operations.SessionRef{ID: id})
 	return operations.CreatedSession{SessionID: s.ID, Session: s}, err
 }
 
-// Begin makes a thread with what was asked for in it. What comes first is the standing:
-// one without a thread harms nobody, a thread without it would forget what was asked for.
+// Begin creates a thread with its standing. The standing is written first: one without a thread is harmless, but a
+// thread without it would forget what was requested.
 func (o *Handler) Begin(ctx context.Context, row journal.Thread, made Standing, again bool, events ...chat.Event) error {
 	return o.begin(ctx, operation.Caller{}, row, made, again, "", events...)
 }
 
-// begin is Begin with a first message of somebody's; "": there is none.
+// begin is Begin with a first message; "": none.
 func (o *Handler) begin(ctx context.Context, by operation.Caller, row journal.Thread, made Standing, again bool, message string, events ...chat.Event) error {
 	if again {
 		there, err := o.app.DB.Thread(ctx, row.ID)
@@ -156,10 +156,10 @@ func (o *Handler) begin(ctx context.Context, by operation.Caller, row journal.Th
 	return o.write(ctx, by, journal.Commit{Thread: row.ID, Create: &row, Events: events}, message, made.Terms)
 }
 
-// Scratch is the folder of a session that works nowhere else.
+// Scratch is the folder of a session that has no other.
 func (o *Handler) Scratch(thread chat.ThreadID) string { return o.app.Home.Scratch(thread) }
 
-// plan turns wishes into terms and a directory, or says what is wrong with them.
+// plan turns a request into terms and a directory, or says what is wrong with it.
 func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (chat.Terms, string, error) {
 	dir, err := o.Workplace(by, in, thread)
 	if err != nil {
@@ -184,8 +184,7 @@ func (o *Handler) plan(by operation.Caller, in operations.NewSession, thread cha
 	return chat.Terms{Model: checked.Model, Mode: in.Mode, Profile: in.Permissions, Sandbox: in.Sandbox, MaxSteps: in.MaxIterations, By: ServedBy, Attended: in.Attended}, dir, nil
 }
 
-// Workplace is where a session works: where it was told to, in its agent's workspace, or
-// in a folder of its own.
+// Workplace returns where a session works: in the given folder, in its agent's workspace, or in its own folder.
 func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, thread chat.ThreadID) (string, error) {
 	if in.WorkspacePath == "" {
 		if in.Agent != "" && in.Agent != chat.DefaultAgent && runsetup.IsDir(o.app.Home.AgentDir(in.Agent)) {
@@ -200,7 +199,7 @@ func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, threa
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if !by.May(operation.Admin) { // before anything is said of what is there
+	if !by.May(operation.Admin) { // before revealing what exists
 		if err := o.app.Settings.CheckChosenPlace(thread, dir); err != nil {
 			return "", forbidden(err)
 		}
@@ -211,8 +210,8 @@ func (o *Handler) Workplace(by operation.Caller, in operations.NewSession, threa
 	return dir, nil
 }
 
-// MayWork holds a caller without the admin scope to the places that are open to them, also in a session that is theirs:
-// it may have been made when its folder was open to them, or by way of a link that leads elsewhere now.
+// MayWork restricts a caller without the admin scope to the folders that are open to them, even in their own session: it
+// may have been created when its folder was open to them, or through a link that now leads elsewhere.
 func (o *Handler) MayWork(by operation.Caller, row journal.Thread) error {
 	if by.May(operation.Admin) {
 		return nil
@@ -230,7 +229,7 @@ func (o *Handler) CheckScheduledPlace(thread chat.ThreadID, dir string) error {
 	return forbidden(o.app.Settings.CheckScheduledPlace(thread, dir))
 }
 
-// forbidden tells the caller of a place where they may not work.
+// forbidden is the error for a folder where the caller may not work.
 func forbidden(err error) error {
 	var place *settings.PlaceError
 	if !errors.As(err, &place) {
@@ -242,8 +241,8 @@ func forbidden(err error) error {
 // narrow are the profiles that everybody who may chat may choose.
 var narrow = []string{"", "standard", "locked"}
 
-// within holds a caller without the admin scope to what the owner of the home has set
-// up: a token to talk is no key to the machine.
+// within restricts a caller without the admin scope to what the owner of the home has set up: a token for chatting does
+// not give access to the machine.
 func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	if by.May(operation.Admin) {
 		return nil
@@ -257,7 +256,7 @@ func (o *Handler) within(by operation.Caller, in operations.NewSession) error {
 	return nil
 }
 
-// StandardProfile is the one that holds where nobody names another.
+// StandardProfile is the default profile.
 const StandardProfile = "standard"
 
 // MayChoose reports whether a caller may choose a permission profile.
@@ -265,10 +264,10 @@ func (o *Handler) MayChoose(by operation.Caller, profile string) bool {
 	return by.May(operation.Admin) || slices.Contains(narrow, profile) || profile == o.app.Shared.Permissions
 }
 
-// statuses are the words of the API for what a thread does.
+// statuses are the API's names for the states of a thread.
 var statuses = map[string]chat.Status{"": "", "idle": chat.Idle, "running": chat.Running, "waiting": chat.Waiting, "failed": chat.Failed, queued: "", interrupted: chat.Running}
 
-// ListSessions carries out the operation of that name.
+// ListSessions implements the operation of that name.
 func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q operations.SessionQuery) (operation.List[operations.Session], error) {
 	var out operation.List[operations.Session]
 	status, known := statuses[q.Status]
@@ -294,7 +293,7 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 	}
 	if !by.May(operation.Admin) {
 		if q.Kind == "task" {
-			return operation.List[operations.Session]{Items: []operations.Session{}}, nil // the lists of tasks lead to them
+			return operation.List[operations.Session]{Items: []operations.Session{}}, nil // the lists of tasks link to them
 		}
 		f.Transport, f.Place = "web", by.Principal.OwnPlace()
 	}
@@ -318,23 +317,23 @@ func (o *Handler) ListSessions(ctx context.Context, by operation.Caller, q opera
 		out.Next = writeCursor(rows[len(rows)-1])
 	}
 	out.Items, err = o.Views(ctx, rows)
-	if status == chat.Running { // which of them nobody runs is known only now, so a page may have fewer than were asked for
+	if status == chat.Running { // only now is it known which of them nobody runs, so a page may have fewer than requested
 		out.Items = slices.DeleteFunc(out.Items, func(s operations.Session) bool { return s.Status != q.Status })
 	}
 	return out, err
 }
 
-// interrupted is the status of a terminal's session whose process ended in the middle of a run. Nobody but a terminal takes it up again; the
-// other sessions go on by themselves as soon as a server runs.
+// interrupted is the status of a terminal's session whose process ended during a run. Only a terminal continues it;
+// other sessions continue as soon as a server runs.
 const interrupted = "interrupted"
 
-// abandoned reports a session whose run nobody goes on with unless somebody asks for it.
+// abandoned reports a session whose run nobody continues unless somebody asks.
 func (o *Handler) abandoned(row journal.Thread) bool {
 	return row.Status == chat.Running && row.ID.Transport() == "cli" && o.app.Held != nil && !o.app.Held(row.ID)
 }
 
-// queued is the status of a session whose run waits until fewer others are on. The journal does not know it: it is about
-// the process that would run it.
+// queued is the status of a session whose run waits until fewer others run. The journal does not know it, because it
+// concerns the process that would run it.
 const queued = "queued"
 
 // listQueued lists the sessions that wait to run, in the order of the queue.
@@ -374,7 +373,7 @@ func readCursor(text string) (*store.Cursor, error) {
 	return &store.Cursor{LastActive: time.UnixMicro(micros), ID: chat.ThreadID(thread)}, nil
 }
 
-// GetSession carries out the operation of that name.
+// GetSession implements the operation of that name.
 func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operations.SessionRef) (operations.Session, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -390,7 +389,7 @@ func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operat
 	return s, err
 }
 
-// window is how many tokens of a session are kept in view; 0: nobody knows.
+// window is how many tokens of a session are kept in view; 0: unknown.
 func (o *Handler) window(s operations.Session) int {
 	bot, err := o.app.Settings.Bot(s.Agent)
 	if err != nil {
@@ -410,7 +409,7 @@ func (o *Handler) window(s operations.Session) int {
 	return models.Window(name)
 }
 
-// Views shows threads, with one question to the store for all of them.
+// Views returns threads, with one query to the store for all of them.
 func (o *Handler) Views(ctx context.Context, rows []journal.Thread) ([]operations.Session, error) {
 	ids := make([]chat.ThreadID, len(rows))
 	for i, row := range rows {
@@ -447,7 +446,7 @@ func (o *Handler) Views(ctx context.Context, rows []journal.Thread) ([]operation
 	return out, o.saysUntil(ctx, rows, out)
 }
 
-// Defaults are what an agent's sessions have when nobody chose.
+// Defaults are the settings of an agent's sessions if nobody chose others.
 func (o *Handler) Defaults(agent string) operations.Session {
 	bot, err := o.app.Settings.Bot(agent)
 	if err != nil {

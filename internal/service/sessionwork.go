@@ -14,8 +14,7 @@ import (
 
 var _ operations.SessionWork = (*Handler)(nil)
 
-// SessionDiff carries out the operation of that name. Git is started outside of any sandbox, and starts nothing that commands
-// left in the repository.
+// SessionDiff implements the operation of that name. Git runs outside any sandbox, and starts nothing that commands left in the repository.
 func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operations.SessionChanges, err error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -29,13 +28,13 @@ func (o *Handler) SessionDiff(ctx context.Context, by operation.Caller, in opera
 	case err != nil && !runsetup.InGit(row.Dir):
 		return out, operation.Errorf(operation.Conflict, "%s is not in a git repository", row.Dir)
 	case err != nil:
-		line, _, _ := strings.Cut(err.Error(), "\n") // git explains itself at length
+		line, _, _ := strings.Cut(err.Error(), "\n") // git's own message is long
 		return out, operation.Errorf(operation.Conflict, "show what has changed: %s", line)
 	}
 	return out, nil
 }
 
-// SessionNotes carries out the operation of that name.
+// SessionNotes implements the operation of that name.
 func (o *Handler) SessionNotes(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operation.List[operations.SessionNote], err error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -48,7 +47,7 @@ func (o *Handler) SessionNotes(ctx context.Context, by operation.Caller, in oper
 	return out, noteError(err)
 }
 
-// SetSessionNote carries out the operation of that name.
+// SetSessionNote implements the operation of that name.
 func (o *Handler) SetSessionNote(ctx context.Context, by operation.Caller, in operations.SessionNoteText) (operations.SessionNote, error) {
 	out := operations.SessionNote{Key: in.Key, Value: in.Value}
 	row, err := o.Find(ctx, by, in.ID)
@@ -58,7 +57,7 @@ func (o *Handler) SetSessionNote(ctx context.Context, by operation.Caller, in op
 	return out, noteError(o.app.Setup.NotesOf(row.ID).Set(ctx, in.Key, in.Value))
 }
 
-// ClearSessionNotes carries out the operation of that name.
+// ClearSessionNotes implements the operation of that name.
 func (o *Handler) ClearSessionNotes(ctx context.Context, by operation.Caller, in operations.SessionNoteRef) (out operations.ClearedNotes, err error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -68,7 +67,7 @@ func (o *Handler) ClearSessionNotes(ctx context.Context, by operation.Caller, in
 	return out, noteError(err)
 }
 
-// noteError tells a notebook that is full.
+// noteError reports that a notebook is full.
 func noteError(err error) error {
 	if mistake, ok := errors.AsType[tool.Mistake](err); ok {
 		return operation.Errorf(operation.Conflict, "%s", mistake.Error())
@@ -76,7 +75,7 @@ func noteError(err error) error {
 	return err
 }
 
-// SessionPrompts carries out the operation of that name.
+// SessionPrompts implements the operation of that name.
 func (o *Handler) SessionPrompts(ctx context.Context, by operation.Caller, in operations.SessionRef) (out operation.List[operations.SessionPrompt], err error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {

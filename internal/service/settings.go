@@ -18,7 +18,7 @@ import (
 	"chorus/internal/settings"
 )
 
-// Models carries out the operation of that name.
+// Models implements the operation of that name.
 func (o *Handler) Models(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Model], error) {
 	out := operation.List[operations.Model]{Items: []operations.Model{}}
 	catalog, err := o.app.Discovery.Catalog(o.app.Models.Listed())
@@ -44,7 +44,7 @@ func (o *Handler) Models(ctx context.Context, _ operation.Caller, _ operation.No
 // perMillion is the price of a million tokens in dollars.
 func perMillion(nanos int64) float64 { return float64(nanos) / 1e3 }
 
-// Settings carries out the operation of that name.
+// Settings implements the operation of that name.
 func (o *Handler) Settings(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Setting], error) {
 	out := operation.List[operations.Setting]{Items: []operations.Setting{}}
 	bot, err := o.app.Settings.Bot("")
@@ -93,12 +93,11 @@ func shownValue(value any) string {
 	}
 }
 
-// settable reports whether a key can be set by this operation: plain values that are no
-// secrets and do not say where the data is.
+// settable reports whether this operation can set a key: plain values that are not secrets and do not say where the data is.
 func settable(k config.Key) bool {
 	switch k.Kind {
 	case config.List:
-		return k.Path == "workspaces" // an admin may open a folder to others by a request
+		return k.Path == "workspaces" // an admin could open a folder to others by a request
 	case config.Text, config.Integer, config.Number, config.Bool:
 		return !k.Secret && !strings.Contains(k.Path, "*") && k.Path != "databaseUrl" && k.Path != "natsUrl" && k.Path != "blobUrl" && !strings.HasSuffix(k.Path, "File")
 	default:
@@ -106,8 +105,8 @@ func settable(k config.Key) bool {
 	}
 }
 
-// SetSetting carries out the operation of that name: it changes settings.json of the home, if what
-// comes of it can be used. An empty value takes the key out again.
+// SetSetting implements the operation of that name: it changes settings.json of the home, if the result is valid. An
+// empty value removes the key.
 func (o *Handler) SetSetting(ctx context.Context, by operation.Caller, in operations.SettingValue) (operations.Setting, error) {
 	key, value := in.Key, in.Value
 	var meant *config.Key
@@ -160,8 +159,8 @@ func (o *Handler) writeSetting(ctx context.Context, k config.Key, value string) 
 	})
 }
 
-// ChangeSettings lets change write a key in what settings.json says, tries the file beside the others before it takes its place, and
-// lets it count. Where it cannot be used nothing is changed.
+// ChangeSettings lets change modify the contents of settings.json, validates the new file next to the old one before
+// replacing it, and applies it. If it is not valid, nothing changes.
 func (o *Handler) ChangeSettings(ctx context.Context, k config.Key, change func(doc map[string]any) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -191,7 +190,7 @@ func (o *Handler) ChangeSettings(ctx context.Context, k config.Key, change func(
 	return o.app.Settings.Reread()
 }
 
-// parseValue reads a value as its key wants it; nil takes it out.
+// parseValue parses a value for its key; nil removes it.
 func parseValue(k config.Key, text string) (any, error) {
 	if text == "" {
 		return nil, nil
@@ -209,7 +208,7 @@ func parseValue(k config.Key, text string) (any, error) {
 		if b, err := strconv.ParseBool(text); err == nil {
 			return b, nil
 		}
-	case config.List: // as a list in JSON, or with commas
+	case config.List: // a JSON list, or separated by commas
 		var list []string
 		if strings.HasPrefix(strings.TrimSpace(text), "[") {
 			if err := json.Unmarshal([]byte(text), &list); err == nil {
@@ -249,7 +248,7 @@ func put(doc map[string]any, path []string, value any) {
 	}
 }
 
-// tryOut reads the configuration with another settings.json.
+// tryOut loads the configuration with another settings.json.
 func (o *Handler) tryOut(k config.Key, data []byte) error {
 	tmp, err := os.CreateTemp(o.app.Home.Dir(), ".settings-*.json")
 	if err != nil {

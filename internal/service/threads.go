@@ -22,8 +22,7 @@ import (
 	"chorus/internal/usage"
 )
 
-// FindThread finds a thread by its whole id, or by the end of it that people see:
-// the session id or a unique beginning of one.
+// FindThread finds a thread by its full id, or by its visible part: the session id or a unique prefix of it.
 func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, error) {
 	if id, err := chat.ParseThreadID(name); err == nil {
 		row, err := s.DB.Thread(ctx, id)
@@ -53,8 +52,7 @@ func (s *Service) FindThread(ctx context.Context, name string) (journal.Thread, 
 	}
 }
 
-// Replay rebuilds every request of a thread from its journal and compares each
-// with the digest that was recorded when it was sent.
+// Replay rebuilds every request of a thread from its journal and compares each with the digest recorded when it was sent.
 func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[operations.Replayed, error] {
 	return func(yield func(operations.Replayed, error) bool) {
 		blob := func(hash string) ([]byte, error) { return s.DB.Blob(ctx, hash) }
@@ -89,7 +87,7 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 	}
 }
 
-// wasForgotten reports an event whose words were taken out of the journal.
+// wasForgotten reports an event whose text was removed from the journal.
 func wasForgotten(body chat.Body) bool {
 	switch b := body.(type) {
 	case chat.Received:
@@ -107,7 +105,7 @@ func wasForgotten(body chat.Body) bool {
 	}
 }
 
-// headOf is what the requests of a run begin with; nil: it has none.
+// headOf returns the head that the requests of a run begin with; nil: it has none.
 func (s *Service) headOf(b chat.RunStarted) (*model.Head, error) {
 	if !transcript.Rebuilds(b.Renderer) {
 		return nil, fmt.Errorf("run %s was rendered by %s, this chorus renders %s: it cannot be rebuilt", b.Run, b.Renderer, transcript.Renderer)
@@ -139,7 +137,7 @@ func rebuild(log *transcript.Log, head *model.Head, asked chat.Asked) (string, e
 	return req.Digest()
 }
 
-// rebuilt is the request that was sent, from the log as it was then.
+// rebuilt returns the request that was sent, from the log at that time.
 func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Request, error) {
 	if asked.Purpose == chat.ForTurn {
 		return log.Request(head, asked.Sees)
@@ -151,8 +149,8 @@ func rebuilt(log *transcript.Log, head *model.Head, asked chat.Asked) (model.Req
 	return log.CompactionRequest(head, asked.Sees, cut)
 }
 
-// Export writes a thread, without secrets: it is made to be passed on. It is written while
-// it is read, so that a long one needs no more room than a short one.
+// Export writes a thread without secrets, because exports are passed on. It is written while it is read, so that a long
+// thread needs no more memory than a short one.
 func (s *Service) Export(ctx context.Context, to io.Writer, row journal.Thread, in operations.ExportRequest) error {
 	w := bufio.NewWriterSize(to, 32<<10) // a few events at once
 	var err error
@@ -259,7 +257,7 @@ func markdownOf(ev chat.Event) string {
 	}
 }
 
-// fence puts text into a code block whose fence the text cannot close.
+// fence puts text into a code block with a fence that the text cannot close.
 func fence(text, language string) string {
 	mark := "```"
 	for strings.Contains(text, mark) {

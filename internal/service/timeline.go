@@ -14,13 +14,13 @@ import (
 	"chorus/internal/room/render"
 )
 
-// How much of one run is read and told.
+// Limits for reading and showing one run.
 const (
 	maxRunEvents = 20_000
 	maxSpans     = 500
 )
 
-// Timeline carries out the operation of that name.
+// Timeline implements the operation of that name.
 func (o *Handler) Timeline(ctx context.Context, by operation.Caller, in operations.RunAt) (operations.Timeline, error) {
 	row, err := o.Find(ctx, by, in.ID)
 	if err != nil {
@@ -44,7 +44,7 @@ func (o *Handler) Timeline(ctx context.Context, by operation.Caller, in operatio
 	return o.timeline(ctx, row, events)
 }
 
-// runEvents are the events from the beginning of a run to its end, those of others among them.
+// runEvents returns the events from the start of a run to its end, including those of others.
 func (o *Handler) runEvents(ctx context.Context, thread chat.ThreadID, start int64) ([]chat.Event, error) {
 	var out []chat.Event
 	run := ""
@@ -73,7 +73,7 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 	t := render.StepsOf(events, label)
 	var knew []string
 	if t.Head != "" {
-		knew, _ = o.app.PromptSources(t.Head) // the prompt may be lost; what the run did is known all the same
+		knew, _ = o.app.PromptSources(t.Head) // the prompt may be lost, but the work of the run is still known
 	}
 	out := operations.Timeline{Run: t.Run, Seq: events[0].Seq, Model: t.Model, Profile: t.Profile, StartedAt: t.Began, EndedAt: t.Ended, Spans: []operations.Span{}, Knew: knew,
 		Usage: feed.Usage{InputTokens: t.Usage.Input, OutputTokens: t.Usage.Output, CacheReadTokens: t.Usage.CacheRead, CacheWriteTokens: t.Usage.CacheWrite}}
@@ -108,7 +108,7 @@ func (o *Handler) timeline(ctx context.Context, row journal.Thread, events []cha
 
 var promptParts = pattern.Lazy(`(?m)^<(?:doc name|repository-instructions file)="([^"\n]{1,200})">$`)
 
-// PromptSources names the docs and instructions that were in the system prompt of a run, by the blob of its head.
+// PromptSources returns the docs and instructions in the system prompt of a run, by the blob of its head.
 func (s *Service) PromptSources(hash string) ([]string, error) {
 	head, err := s.Setup.Head(hash)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) PromptSources(hash string) ([]string, error) {
 	return out, nil
 }
 
-// pauseBefore is the time between a request that failed and its next try.
+// pauseBefore is the time between a failed request and its next attempt.
 func pauseBefore(before []render.Step, s render.Step) (operations.Span, bool) {
 	if len(before) == 0 || s.Kind != render.StepModel {
 		return operations.Span{}, false

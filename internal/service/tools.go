@@ -11,9 +11,9 @@ import (
 	"chorus/internal/tool/operate"
 )
 
-// OperationTools are the operations that agents may use. With all, also those that change agents and settings: they
-// could widen the agent's own rights, so they are only for runs that nothing limits, and for agents that are built in, whose tools
-// are chosen with that in mind.
+// OperationTools returns the operations that agents may use. With all, it includes those that change agents and
+// settings. These could widen the agent's own rights, so they are only for runs without limits, and for built-in agents,
+// whose tools are chosen with that in mind.
 func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 	scopes := []operation.Scope{operation.Read, operation.Chat}
 	if all {
@@ -27,9 +27,9 @@ func (s *Service) OperationTools(all bool, thread chat.ThreadID) []tool.Tool {
 		}})
 }
 
-// CallerOf is on whose authority a call runs: the one person whose words the run has taken. Where there are several,
-// nobody's rights would be right, and the operation refuses a caller that is not known. Only the person at the terminal, and those
-// on a platform who run this Chorus, have more than reading and talking, and only by their own words.
+// CallerOf returns on whose authority a call runs: the one person whose messages the run has taken. With several people
+// nobody's rights would be right, and the operation refuses an unknown caller. Only the person at the terminal, and
+// those on a platform who run this Chorus, have more than reading and chatting, and only through their own messages.
 func CallerOf(senders []chat.Principal, scopes []operation.Scope, runsHome func(chat.Principal) bool) operation.Caller {
 	if len(senders) == 0 {
 		return operation.Caller{}
@@ -52,8 +52,8 @@ func CallerOf(senders []chat.Principal, scopes []operation.Scope, runsHome func(
 	return operation.Caller{Principal: who, Scopes: scopes, Through: &senders[0]}
 }
 
-// RunsHome reports whether somebody may do what the owner of the home may: give any rights to anybody. On a platform it goes by their id, not by
-// roles: a role of that name can be made on any server that the bot is invited to.
+// RunsHome reports whether somebody may do what the owner of the home may: give any rights to anybody. On a platform
+// this depends on their id, not on roles: a role of that name can be created on any server that the bot is invited to.
 func (s *Service) RunsHome(who chat.Principal) bool {
 	who.Roles = nil
 	return s.Gate.MayGive(gate.Everything, who) == nil

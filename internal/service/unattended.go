@@ -11,14 +11,14 @@ import (
 	"chorus/internal/operations"
 )
 
-// Unattended is what became of words that nobody waits for.
+// Unattended is what happened to a message that nobody waits for.
 type Unattended struct {
 	Seq     int64  // of the prompt
-	Refused string // why there is none, for good
+	Refused string // why there is none, permanently
 }
 
-// SayUnattended gives words to a thread, once for a key of the platform: what schedules, hooks, processes and tasks say. The authority of
-// in is whose rights and money it takes, by what the caller may besides.
+// SayUnattended sends a message to a thread, once per key of the platform: for schedules, hooks, processes and tasks.
+// The authority of in says whose rights and money it uses, and by the caller's additional rights.
 func (o *Handler) SayUnattended(ctx context.Context, by operation.Caller, row journal.Thread, words string, in chat.Inbound) (Unattended, error) {
 	u, err := o.newPrompt(ctx, by, row, operations.SteerMessage{Message: words})
 	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed {
@@ -48,10 +48,10 @@ func (o *Handler) SayUnattended(ctx context.Context, by operation.Caller, row jo
 	return result, err
 }
 
-// maxAnswered is how far back it is looked for where a thread is answered.
+// maxAnswered limits the search for where a thread is answered.
 const maxAnswered = 1000
 
-// AnsweredIn is the newest prompt of a conversation on a platform: what comes next is answered where that was.
+// AnsweredIn returns the newest prompt of a conversation on a platform: the next answer goes to the same place.
 func (o *Handler) AnsweredIn(ctx context.Context, row journal.Thread) (chat.Received, error) {
 	var at chat.Received
 	if !row.ID.OnPlatform() {
@@ -68,8 +68,7 @@ func (o *Handler) AnsweredIn(ctx context.Context, row journal.Thread) (chat.Rece
 	return at, nil
 }
 
-// Lapsed says why nothing may be done any more in the name of somebody who asked for it once: a token may have been revoked since. "":
-// it may.
+// Lapsed says why nothing may be done in somebody's name any more, for example because their token was revoked. "": it may.
 func (o *Handler) Lapsed(ctx context.Context, owner chat.Principal) (why string, err error) {
 	if owner.Kind != chat.TokenHolder || owner.Owns() {
 		return "", nil

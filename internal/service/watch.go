@@ -20,8 +20,7 @@ import (
 	"chorus/internal/store"
 )
 
-// reader makes what people's programs see of one thread's events. It is for one
-// goroutine.
+// reader converts one thread's events for clients. It is for one goroutine.
 type reader struct {
 	o     *Handler
 	ctx   context.Context
@@ -41,8 +40,8 @@ func (o *Handler) reader(ctx context.Context, row journal.Thread) (*reader, erro
 	return r, nil
 }
 
-// args finds the arguments of a call, also of one that was made before the first event
-// this reader has seen: a stream that is cut and resumed shows what the whole one showed.
+// args finds the arguments of a call, even if the call is older than the first event of this reader: a resumed stream
+// shows the same as an uninterrupted one.
 func (r *reader) args(call string) []byte {
 	if args := r.calls.Args(call); args != nil {
 		return args
@@ -54,13 +53,13 @@ func (r *reader) args(call string) []byte {
 	return found[0].Call.Args
 }
 
-// shown remembers what was last made of events.
+// shown caches converted events.
 type shown struct {
 	mu    sync.Mutex
 	items map[shownKey][]feed.Item
 }
 
-// shownKey names an event, and what is kept out of it.
+// shownKey identifies an event, and what is hidden from it.
 type shownKey struct {
 	thread chat.ThreadID
 	seq    int64
@@ -86,7 +85,7 @@ func (s *shown) put(key shownKey, items []feed.Item) {
 	s.items[key] = items
 }
 
-// label says what a call does: as the thread's own tools say it, where they are at hand.
+// label describes a call: with the thread's own tools, if they are loaded.
 func (r *reader) label(name string, args []byte) string {
 	b := r.o.app.Setup.OpenToolbox(r.row.ID)
 	if b == nil {
@@ -98,8 +97,7 @@ func (r *reader) label(name string, args []byte) string {
 	return b.Label(name, args)
 }
 
-// event gives the objects of an event, without secrets. Many read the same events at the
-// same time: what was made for one of them is there for the others.
+// event returns the objects of an event, without secrets. Many clients read the same events at the same time, so they share the result.
 func (r *reader) event(ev chat.Event) []feed.Item {
 	r.calls.Note(ev)
 	key := shownKey{ev.Thread, ev.Seq, r.hide}
@@ -113,7 +111,7 @@ func (r *reader) event(ev chat.Event) []feed.Item {
 	return items
 }
 
-// maxRemembered keeps long results, which are read once, from filling the memory.
+// maxRemembered keeps long results, which are read once, out of the cache.
 const maxRemembered = 8 << 10
 
 func textSize(body chat.Body) int {
@@ -135,7 +133,7 @@ func textSize(body chat.Body) int {
 
 func (r *reader) translate(ev chat.Event) []feed.Item {
 	opt := r.opt
-	if ev.Seq == 1 { // what it began with, whatever was wished for since
+	if ev.Seq == 1 { // its original value, whatever was changed since
 		opt.Model = cmp.Or(termsOf(ev.Body).Model, opt.Model)
 	}
 	items := feed.Translate(ev, opt)
@@ -145,8 +143,8 @@ func (r *reader) translate(ev chat.Event) []feed.Item {
 	return items
 }
 
-// clean takes secrets out of an object. One without any is given as it was. Of a piece
-// of an answer only the text can hold any: pieces come often, to many readers.
+// clean removes secrets from an object. An object without secrets is returned unchanged. Of a delta, only the text can
+// contain secrets: deltas are frequent, and go to many readers.
 func (r *reader) clean(item feed.Item) feed.Item {
 	switch v := item.(type) {
 	case feed.TextDelta:
@@ -168,13 +166,13 @@ func (r *reader) clean(item feed.Item) feed.Item {
 		return item
 	}
 	back, err := feed.Parse(cleaned)
-	if err != nil { // never a secret for the sake of a shape
+	if err != nil { // rather a broken shape than a leaked secret
 		return feed.Trace{Head: item.Header(), Kind: "hidden", Data: json.RawMessage(`null`)}
 	}
 	return back
 }
 
-// Watch carries out the operation of that name. It ends with ctx, and when the server stops.
+// Watch implements the operation of that name. It ends with ctx, and when the server stops.
 func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.WatchRequest) iter.Seq2[feed.Item, error] {
 	return func(yield func(feed.Item, error) bool) {
 		row, err := o.Find(ctx, by, in.ID)
@@ -190,7 +188,7 @@ func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.
 			yield(nil, err)
 			return
 		}
-		if err := o.app.DB.Health(); err != nil { // whoever comes later than the trouble is told, too
+		if err := o.app.DB.Health(); err != nil { // clients that connect later also learn of the problem
 			for _, it := range r.seen(nil, nil, err) {
 				if !yield(it, nil) {
 					return
@@ -207,8 +205,7 @@ func (o *Handler) Watch(ctx context.Context, by operation.Caller, in operations.
 	}
 }
 
-// seen is what a watcher sees of an event, of a live piece, or of trouble that the
-// thread's actor has: watching goes on after that.
+// seen is what a watcher sees: an event, a live delta, or a problem of the thread. Watching continues after a problem.
 func (r *reader) seen(ev *chat.Event, live chat.Live, err error) []feed.Item {
 	switch {
 	case err != nil:
@@ -223,14 +220,13 @@ func (r *reader) seen(ev *chat.Event, live chat.Live, err error) []feed.Item {
 	}
 }
 
-// Pages of a journal.
+// Limits of pages of a journal.
 const (
 	eventsPage = 100
 	eventsMost = 500
 )
 
-// span reads a part of a journal, and says where the next page begins: behind its last
-// event, or with Before in front of its first.
+// span reads a part of a journal, and says where the next page begins: after its last event, or with Before in front of its first.
 func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.EventRange) (events []chat.Event, next string, err error) {
 	n := operation.Limit(q.Limit, eventsPage, eventsMost)
 	if q.Before > 0 {
@@ -254,7 +250,7 @@ func (o *Handler) span(ctx context.Context, thread chat.ThreadID, q operations.E
 	return events, next, nil
 }
 
-// eventsOf is span for what is of a kind or of a run, where that is asked for.
+// eventsOf is span, filtered by kind or run if requested.
 func (o *Handler) eventsOf(ctx context.Context, thread chat.ThreadID, q operations.EventQuery) (events []chat.Event, next string, err error) {
 	if q.Kind == "" && q.Run == "" {
 		return o.span(ctx, thread, operations.EventRange{ID: q.ID, After: q.After, Before: q.Before, Limit: q.Limit})
@@ -270,7 +266,7 @@ func (o *Handler) eventsOf(ctx context.Context, thread chat.ThreadID, q operatio
 	return events, next, err
 }
 
-// Events carries out the operation of that name.
+// Events implements the operation of that name.
 func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.EventQuery) (operation.List[operations.RawEvent], error) {
 	out := operation.List[operations.RawEvent]{Items: []operations.RawEvent{}}
 	row, err := o.Find(ctx, by, q.ID)
@@ -294,8 +290,7 @@ func (o *Handler) Events(ctx context.Context, by operation.Caller, q operations.
 	return out, nil
 }
 
-// Messages carries out the operation of that name. What a session began with from elsewhere is
-// told in place of the event that brought it.
+// Messages implements the operation of that name. Imported history is shown in place of the event that brought it.
 func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operations.EventRange) (operation.List[feed.Item], error) {
 	out := operation.List[feed.Item]{Items: []feed.Item{}}
 	row, err := o.Find(ctx, by, q.ID)
@@ -328,10 +323,10 @@ func (o *Handler) Messages(ctx context.Context, by operation.Caller, q operation
 	return out, nil
 }
 
-// maxImported is how many of the newest imported lines are told.
+// maxImported is how many of the newest imported lines are shown.
 const maxImported = 500
 
-// imported tells the lines that an event brought, all with its number.
+// imported converts the lines that an event imported, all with its number.
 func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 	data, err := r.o.app.DB.Blob(r.ctx, b.Blob)
 	if err != nil {
@@ -360,7 +355,7 @@ func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 	return out, nil
 }
 
-// bodiesOf are the events that a line would have been.
+// bodiesOf returns the events that a line would have been.
 func bodiesOf(line chat.Line) []chat.Body {
 	switch line.Role {
 	case "assistant":

@@ -10,11 +10,10 @@ import (
 	"chorus/internal/work"
 )
 
-// workPlatform names what the queue of tasks says, in arrivals and events.
+// workPlatform marks messages of the task queue, in arrivals and events.
 const workPlatform = "work"
 
-// SayWork gives a task's worker its prompt, once for a key. The worker acts for the task's owner: with their rights and their money as they
-// are now.
+// SayWork sends a task's prompt to its worker, once per key. The worker acts for the task's owner: with their current rights and money.
 func (o *Handler) SayWork(ctx context.Context, t work.Task, words, key string) (refused string, err error) {
 	row, err := o.app.DB.Thread(ctx, t.Thread)
 	if err != nil {
@@ -30,8 +29,8 @@ func (o *Handler) SayWork(ctx context.Context, t work.Task, words, key string) (
 	return said.Refused, err
 }
 
-// TellWork says something about a task in the conversation in which it was asked for, once for a key. It is heard, and nobody answers. On
-// chat platforms their connector tells people itself, by the events of the work.
+// TellWork posts a message about a task in the conversation in which it was requested, once per key. The agent sees it,
+// and does not answer. On chat platforms the connector itself informs people, based on the events of the work.
 func (o *Handler) TellWork(ctx context.Context, t work.Task, words, key string) error {
 	if t.Origin == "" || t.Origin.OnPlatform() || t.Origin.Transport() == chat.WorkTransport {
 		return nil
@@ -47,10 +46,10 @@ func (o *Handler) TellWork(ctx context.Context, t work.Task, words, key string) 
 	return err
 }
 
-// lookedAt is how many events at a thread's end its last answer is looked for in.
+// lookedAt is how many events at a thread's end are searched for its last answer.
 const lookedAt = 200
 
-// LastAnswer is what an agent said last in a thread; "": nothing.
+// LastAnswer returns what an agent said last in a thread; "": nothing.
 func (o *Handler) LastAnswer(ctx context.Context, thread chat.ThreadID) (string, error) {
 	row, err := o.app.DB.Thread(ctx, thread)
 	if err != nil {

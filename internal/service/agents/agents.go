@@ -1,5 +1,5 @@
-// Package agents carries out the operations on agents: listing and showing them, making, changing and removing them, the files of their
-// workspaces, and what a draft of one would send to its model.
+// Package agents implements the operations on agents: listing, showing, creating, changing and removing them, the files
+// of their workspaces, and a preview of what a draft of one would send to its model.
 package agents
 
 import (
@@ -25,13 +25,13 @@ import (
 	"chorus/internal/tool/selfedit"
 )
 
-// Handler carries out the operations on agents.
+// Handler implements the operations on agents.
 type Handler struct {
 	app      *service.Service
 	sessions *service.Handler
 }
 
-// New makes a handler that shows sessions and settings by way of another.
+// New returns a handler that reads sessions and settings through another handler.
 func New(app *service.Service, sessions *service.Handler) *Handler { return &Handler{app, sessions} }
 
 var (
@@ -39,11 +39,10 @@ var (
 	_ operations.AgentEditing = (*Handler)(nil)
 )
 
-// shownSessions is how many sessions of an agent are shown with it.
+// shownSessions is how many sessions are shown with an agent.
 const shownSessions = 20
 
-// ListAgents carries out the operation of that name. The one that answers where nobody is named
-// comes first, also when it was never made.
+// ListAgents implements the operation of that name. The default agent comes first, even if nobody has created it.
 func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, in operations.AgentQuery) (operation.List[operations.Agent], error) {
 	out := operation.List[operations.Agent]{Items: []operations.Agent{}}
 	list, err := o.app.Settings.Agents().List(ctx)
@@ -69,7 +68,7 @@ func (o *Handler) ListAgents(ctx context.Context, by operation.Caller, in operat
 	return out, o.showWork(ctx, by, out.Items)
 }
 
-// showWork says which agents work on tasks.
+// showWork shows which agents work on tasks.
 func (o *Handler) showWork(ctx context.Context, by operation.Caller, list []operations.Agent) error {
 	if o.app.Work == nil {
 		return nil
@@ -88,10 +87,10 @@ func (o *Handler) showWork(ctx context.Context, by operation.Caller, list []oper
 	return err
 }
 
-// repoKey is the key of agent.json that names the repository of an agent's tasks.
+// repoKey is the key in agent.json for the repository of an agent's tasks.
 const repoKey = "repo"
 
-// RepoOf is the repository that an agent's tasks work in unless they name another; "": none.
+// RepoOf returns the repository that an agent's tasks work in by default; "": none.
 func (o *Handler) RepoOf(ctx context.Context, name string) string {
 	a, err := o.FindAgent(ctx, name)
 	if err != nil {
@@ -107,14 +106,14 @@ func repoOf(a agents.Agent) (repo string) {
 	return repo
 }
 
-// plainAgent is who answers where nobody was made.
+// plainAgent is the agent that answers if none was created.
 func (o *Handler) plainAgent() operations.Agent {
 	own := o.sessions.Defaults(chat.DefaultAgent)
 	return operations.Agent{Name: chat.DefaultAgent, Model: own.Model, Permissions: own.Permissions, Sandbox: own.Sandbox,
 		Description: "answers if no agent is named"}
 }
 
-// agentFor is an agent as a caller sees it: whoever may change agent.json sees it whole.
+// agentFor returns an agent as a caller sees it: callers who may change agent.json see all of it.
 func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent {
 	out := o.Agent(a)
 	if data, err := json.Marshal(a); err == nil && by.May(operation.Admin) && o.app.Settings.Agents().Made(a.Name) {
@@ -123,7 +122,7 @@ func (o *Handler) agentFor(by operation.Caller, a agents.Agent) operations.Agent
 	return out
 }
 
-// Agent is an agent as everybody sees it.
+// Agent returns an agent as everybody sees it.
 func (o *Handler) Agent(a agents.Agent) operations.Agent {
 	own := o.sessions.Defaults(a.Name)
 	line, _, _ := strings.Cut(strings.TrimSpace(a.SystemPrompt), "\n")
@@ -134,7 +133,7 @@ func (o *Handler) Agent(a agents.Agent) operations.Agent {
 func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, error) {
 	a, err := o.app.Settings.Agents().Get(ctx, name)
 	if _, ok := errors.AsType[*agents.FileError](err); ok {
-		err = nil // the last good version holds
+		err = nil // the last good version applies
 	}
 	if errors.Is(err, agents.ErrUnknown) || errors.Is(err, agents.ErrName) || errors.Is(err, journal.ErrUnknown) {
 		return a, operation.Errorf(operation.NotFound, "there is no agent %.80q", name)
@@ -142,7 +141,7 @@ func (o *Handler) FindAgent(ctx context.Context, name string) (agents.Agent, err
 	return a, err
 }
 
-// GetAgent carries out the operation of that name.
+// GetAgent implements the operation of that name.
 func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operations.AgentRef) (operations.AgentDetail, error) {
 	name := in.Name
 	a, err := o.FindAgent(ctx, name)
@@ -189,8 +188,8 @@ func (o *Handler) GetAgent(ctx context.Context, by operation.Caller, in operatio
 	return out, err
 }
 
-// toolsOf are the built-in tools of an agent with what its profile says of them in
-// general. Those of MCP servers are known once they run.
+// toolsOf returns the built-in tools of an agent with what its profile says about them in general. Tools of MCP servers
+// are known once they run.
 func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, error) {
 	b, err := o.sessions.BareToolbox()
 	if err != nil {
@@ -220,7 +219,7 @@ func (o *Handler) toolsOf(a agents.Agent, bot *config.Bot) ([]operations.Tool, e
 	return out, nil
 }
 
-// CreateAgent carries out the operation of that name.
+// CreateAgent implements the operation of that name.
 func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in operations.NewAgent) (operations.Agent, error) {
 	given := agents.Agent{Name: in.Name, Model: in.Model, Permissions: in.Permissions, SystemPrompt: in.SystemPrompt}
 	for name := range strings.SplitSeq(in.Tools, ",") {
@@ -257,7 +256,7 @@ func (o *Handler) CreateAgent(ctx context.Context, by operation.Caller, in opera
 	return o.agentFor(by, made), o.sessions.Record(ctx, by, made.Name, "agent create", "model "+cmp.Or(made.Model, "(default)")+", permissions "+made.Permissions)
 }
 
-// checkAgent says what is wrong with wishes for an agent before anything is written.
+// checkAgent checks the settings of a new agent before anything is written.
 func (o *Handler) checkAgent(a *agents.Agent) error {
 	if a.Model != "" {
 		name, err := o.app.Models.Name("", a.Model)
@@ -274,7 +273,7 @@ func (o *Handler) checkAgent(a *agents.Agent) error {
 	return nil
 }
 
-// ConfigureAgent carries out the operation of that name.
+// ConfigureAgent implements the operation of that name.
 func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in operations.AgentSetting) (operations.Agent, error) {
 	if _, err := o.FindAgent(ctx, in.Name); err != nil {
 		return operations.Agent{}, err
@@ -292,7 +291,7 @@ func (o *Handler) ConfigureAgent(ctx context.Context, by operation.Caller, in op
 	return o.agentFor(by, changed), o.sessions.Record(ctx, by, changed.Name, "agent config "+key, gate.Shortened(in.Value))
 }
 
-// DestroyAgent carries out the operation of that name.
+// DestroyAgent implements the operation of that name.
 func (o *Handler) DestroyAgent(ctx context.Context, by operation.Caller, in operations.DestroyAgentRequest) (operation.None, error) {
 	if _, err := o.FindAgent(ctx, in.Name); err != nil {
 		return operation.None{}, err

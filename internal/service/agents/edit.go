@@ -18,7 +18,7 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// wishes are the settings that somebody wants to be different, by their names in agent.json. Lines end as they do in files.
+// wishes are the requested settings, by their names in agent.json. Line endings are normalized.
 func wishes(modelName, permissions, prompt, tools *string) map[string]string {
 	out := map[string]string{}
 	for key, value := range map[string]*string{"model": modelName, "permissions": permissions, "systemPrompt": prompt, "tools": tools} {
@@ -29,7 +29,7 @@ func wishes(modelName, permissions, prompt, tools *string) map[string]string {
 	return out
 }
 
-// EditAgent carries out the operation of that name.
+// EditAgent implements the operation of that name.
 func (o *Handler) EditAgent(ctx context.Context, by operation.Caller, in operations.AgentEdit) (operations.Agent, error) {
 	a, err := o.FindAgent(ctx, in.Name)
 	if err != nil {
@@ -57,7 +57,7 @@ func (o *Handler) EditAgent(ctx context.Context, by operation.Caller, in operati
 	return o.agentFor(by, changed), o.sessions.Record(ctx, by, changed.Name, "agent edit", strings.Join(slices.Sorted(maps.Keys(values)), ", "))
 }
 
-// checkWishes says what is wrong with wishes before anything is done, and writes a model's whole name.
+// checkWishes checks requested settings before anything changes, and expands a model's name.
 func (o *Handler) checkWishes(values map[string]string) error {
 	wished := agents.Agent{Model: values["model"], Permissions: values["permissions"]}
 	if err := o.checkAgent(&wished); err != nil {
@@ -72,7 +72,7 @@ func (o *Handler) checkWishes(values map[string]string) error {
 	return nil
 }
 
-// agentMoved is the answer to an edit of something that is not there any more: what is, and how the wish differs from it.
+// agentMoved is the answer to an edit of an outdated version: the current version, and the difference to the request.
 func (o *Handler) agentMoved(ctx context.Context, name string, values map[string]string) error {
 	now, err := o.FindAgent(ctx, name)
 	if err != nil {
@@ -88,12 +88,12 @@ func (o *Handler) agentMoved(ctx context.Context, name string, values map[string
 	return moved
 }
 
-// editText is what can be edited of an agent, as a text whose differences people can read.
+// editText formats the editable parts of an agent as a text with readable diffs.
 func editText(a agents.Agent) string {
 	return "model: " + cmp.Or(a.Model, "the default") + "\npermissions: " + cmp.Or(a.Permissions, "standard") + "\ntools: " + cmp.Or(strings.Join(a.Tools, ", "), "all") + "\n\n" + a.SystemPrompt + "\n"
 }
 
-// PreviewAgent carries out the operation of that name.
+// PreviewAgent implements the operation of that name.
 func (o *Handler) PreviewAgent(ctx context.Context, by operation.Caller, in operations.AgentDraft) (operations.AgentPreview, error) {
 	a, err := o.FindAgent(ctx, in.Name)
 	if operation.KindOf(err) == operation.NotFound && chat.ValidAgentName(in.Name) {
@@ -127,7 +127,7 @@ func (o *Handler) PreviewAgent(ctx context.Context, by operation.Caller, in oper
 	return o.previewed(a, seen), nil
 }
 
-// previewed is a preview for people: without secrets, and with sizes.
+// previewed makes a preview for people: without secrets, and with sizes.
 func (o *Handler) previewed(a agents.Agent, seen runsetup.Preview) operations.AgentPreview {
 	hide := o.app.Logs.Redactor()
 	out := operations.AgentPreview{Name: a.Name, Model: seen.Model, ContextWindow: seen.ContextWindow, Permissions: seen.Profile, Worker: a.Worker, System: hide.Text(seen.Head.System),

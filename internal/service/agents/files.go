@@ -19,13 +19,13 @@ import (
 	"chorus/internal/service"
 )
 
-// What is shown of an agent's files.
+// Limits for an agent's files.
 const (
 	maxShown   = 256 << 10
 	maxEntries = 1000
 )
 
-// AgentFile carries out the operation of that name.
+// AgentFile implements the operation of that name.
 func (o *Handler) AgentFile(ctx context.Context, _ operation.Caller, in operations.AgentFileRef) (operations.Entry, error) {
 	name := in.Name
 	if _, err := o.FindAgent(ctx, name); err != nil {
@@ -43,12 +43,12 @@ func (o *Handler) AgentFile(ctx context.Context, _ operation.Caller, in operatio
 			return entry, nil
 		}
 	}
-	// Also what leads out of the workspace: nobody is told what is there.
+	// The same error for paths outside the workspace: nobody learns what is there.
 	return operations.Entry{}, &operation.Error{Kind: operation.NotFound, Message: "there is no file " + gate.Shortened(file) + " in the workspace of " + name, Err: err}
 }
 
 func (o *Handler) entry(root *os.Root, file string) (operations.Entry, error) {
-	// Without waiting: an agent can leave a pipe there that nobody writes to.
+	// Opened without blocking: an agent can leave a pipe there that nobody writes to.
 	f, err := root.OpenFile(filepath.FromSlash(cmp.Or(file, ".")), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return operations.Entry{}, err
@@ -67,7 +67,7 @@ func (o *Handler) entry(root *os.Root, file string) (operations.Entry, error) {
 		}
 		out.Cut = len(list) > maxEntries
 		for _, e := range list[:min(len(list), maxEntries)] {
-			if info, err := e.Info(); err == nil { // else it has just gone
+			if info, err := e.Info(); err == nil { // otherwise it was just removed
 				out.Entries = append(out.Entries, operations.Entry{Path: path.Join(file, e.Name()), Dir: e.IsDir(), Size: info.Size(), MovedAt: info.ModTime()})
 			}
 		}
@@ -84,7 +84,7 @@ func (o *Handler) entry(root *os.Root, file string) (operations.Entry, error) {
 	out.Cut = info.Size() > int64(len(data))
 	text := data
 	if out.Cut {
-		text = []byte(strings.ToValidUTF8(string(data), "")) // a character may be cut in two
+		text = []byte(strings.ToValidUTF8(string(data), "")) // a character may be cut in half
 	}
 	if out.Binary = !service.IsText(text); !out.Binary {
 		out.Text = o.app.Logs.Redactor().Text(string(text))

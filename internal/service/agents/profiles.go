@@ -13,7 +13,7 @@ import (
 	"chorus/internal/service"
 )
 
-// ListProfiles carries out the operation of that name.
+// ListProfiles implements the operation of that name.
 func (o *Handler) ListProfiles(_ context.Context, by operation.Caller, in operations.ProfileQuery) (out operation.List[operations.Profile], err error) {
 	bot, err := o.app.Settings.Bot(cmp.Or(in.Agent, chat.DefaultAgent))
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package hooks carries out the operations on hooks, and what runs of them consist of.
+// Package hooks implements the operations on hooks, and the work of their runs.
 package hooks
 
 import (
@@ -29,7 +29,7 @@ import (
 	"chorus/internal/text"
 )
 
-// Handler carries out the operations on hooks.
+// Handler implements the operations on hooks.
 type Handler struct {
 	Options
 	app      *service.Service
@@ -39,13 +39,13 @@ type Handler struct {
 
 // Options are what a Handler needs besides sessions.
 type Options struct {
-	// Changed is called when hooks were added or changed, or runs of them begun, here.
+	// Changed is called when this process added or changed hooks, or started runs of them.
 	Changed func()
-	// Cancel ends the run of a hook that is on.
+	// Cancel ends the current run of a hook.
 	Cancel func(id string)
 }
 
-// New makes a handler that makes and finds sessions, and speaks in them, by way of another.
+// New returns a handler that uses another one for sessions and their messages.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 	return &Handler{o, app, sessions, hooks.New(app.DB)}
 }
@@ -53,19 +53,19 @@ func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 var _ operations.Hooks = (*Handler)(nil)
 
 const (
-	// shownHookRuns is how many runs are shown where nobody says how many.
+	// shownHookRuns is the default number of runs in a list.
 	shownHookRuns = 10
-	// shownTimes is how many dates are shown of what is to come.
+	// shownTimes is how many future dates are shown.
 	shownTimes = 5
-	// maxHooks of one owner is more than anybody keeps in mind.
+	// maxHooks is the limit per owner.
 	maxHooks = 200
-	// shownWords is how much of a prompt and an answer a list shows.
+	// shownWords limits the text of a prompt or an answer in a list.
 	shownWords = 500
 )
 
 var notInID = pattern.Lazy(`[^a-z0-9]+`)
 
-// hookID is the id that a name gives.
+// hookID derives an id from a name.
 func hookID(name string) string {
 	slug := strings.Trim(notInID().ReplaceAllString(strings.ToLower(name), "-"), "-")
 	if len(slug) > 48 {
@@ -77,10 +77,10 @@ func hookID(name string) string {
 	return cmp.Or(slug, "hook")
 }
 
-// reservedIDs would be taken for other pages and addresses.
+// reservedIDs would conflict with other pages and addresses.
 var reservedIDs = []string{"new", "in", "preview"}
 
-// draftHook is a hook as it was described, that is not kept yet.
+// draftHook returns the described hook without saving it.
 func (o *Handler) draftHook(ctx context.Context, by operation.Caller, in operations.NewHook, name string) (hook.Hook, error) {
 	now := o.app.Now().Truncate(time.Microsecond)
 	h := hook.Hook{ID: name, Name: in.Name, Project: in.Project, Owner: by.Principal, Agent: cmp.Or(in.Agent, chat.DefaultAgent), Enabled: true, Created: now, Updated: now}
@@ -94,7 +94,7 @@ func (o *Handler) draftHook(ctx context.Context, by operation.Caller, in operati
 	return h, o.placeHook(ctx, by, &h, in.Workspace)
 }
 
-// CreateHook carries out the operation of that name.
+// CreateHook implements the operation of that name.
 func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operations.NewHook) (operations.Hook, error) {
 	key := ""
 	if in.Key != "" {
@@ -140,14 +140,14 @@ func (o *Handler) CreateHook(ctx context.Context, by operation.Caller, in operat
 	return shown, nil
 }
 
-// newSecret is one as Standard Webhooks writes them.
+// newSecret makes a secret in the format of Standard Webhooks.
 func newSecret() string {
 	data := make([]byte, 24)
 	_, _ = rand.Read(data) // it never fails
 	return "whsec_" + base64.StdEncoding.EncodeToString(data)
 }
 
-// llmConfig is the model of a hook's own.
+// llmConfig is a hook's own model.
 type llmConfig struct {
 	Provider  string  `json:"provider"`
 	Model     string  `json:"model"`
@@ -155,7 +155,7 @@ type llmConfig struct {
 	BudgetUSD float64 `json:"budget_usd"`
 }
 
-// readHook reads the parts of a definition that were given.
+// readHook parses the given parts of a definition.
 func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) {
 	now := o.app.Now()
 	if !in.Trigger.IsZero() {
@@ -190,7 +190,7 @@ func (o *Handler) readHook(h *hook.Hook, in operations.HookChanges) (err error) 
 
 func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 	h.Model, h.Budget = "", 0
-	if string(data) == "null" { // the agent's model again
+	if string(data) == "null" { // back to the agent's model
 		return nil
 	}
 	var llm llmConfig
@@ -217,7 +217,7 @@ func (o *Handler) readModel(h *hook.Hook, data []byte) error {
 	return nil
 }
 
-// placeHook is where a hook works: where it was told to, in its agent's workspace, or in a folder of its own.
+// placeHook returns where a hook works: in the given folder, in its agent's workspace, or in its own folder.
 func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Hook, dir string) (err error) {
 	thread, err := stepsThread(*h)
 	if err != nil {
@@ -230,7 +230,7 @@ func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Ho
 		return err
 	}
 	if err := o.sessions.MayWork(operation.Caller{Principal: h.Owner, Scopes: []operation.Scope{operation.Chat}}, journal.Thread{ID: thread, Dir: h.Dir}); err != nil && !h.Owner.Owns() {
-		return err // nobody looks on when it works: only where all may
+		return err // it works unattended, so only in folders that are open to everybody
 	}
 	if h.Dir == o.sessions.Scratch(thread) {
 		_, err = o.app.Home.Ensure(h.Dir)
@@ -238,8 +238,8 @@ func (o *Handler) placeHook(ctx context.Context, by operation.Caller, h *hook.Ho
 	return err
 }
 
-// approveHook looks at what a hook would run. What is denied cannot be in a hook; what would be asked for needs a yes,
-// which an agent does not give.
+// approveHook checks what a hook would run. Denied calls cannot be in a hook; calls that need approval must be approved,
+// which an agent cannot do.
 func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.Hook, yes bool) error {
 	waits, err := o.waitsForYes(ctx, *h)
 	if err != nil {
@@ -249,7 +249,7 @@ func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.
 	switch {
 	case len(waits) == 0:
 	case by.Through != nil:
-		h.Enabled = false // until a person says yes
+		h.Enabled = false // until a person approves it
 	case !yes:
 		return operation.InvalidField("approve", "%s needs approval; check it, then approve it with --approve (approve: true)", strings.Join(waits, ", and "))
 	default:
@@ -258,7 +258,7 @@ func (o *Handler) approveHook(ctx context.Context, by operation.Caller, h *hook.
 	return nil
 }
 
-// waitsForYes are the steps and actions of a hook that would have to be asked for. The error says what is denied.
+// waitsForYes returns the steps and actions of a hook that need approval. The error says what is denied.
 func (o *Handler) waitsForYes(ctx context.Context, h hook.Hook) (waits []string, err error) {
 	acting, err := hook.ActingFor(h, chat.Principal{})
 	if err != nil {
@@ -296,7 +296,7 @@ func (o *Handler) waitsForYes(ctx context.Context, h hook.Hook) (waits []string,
 	return waits, nil
 }
 
-// ListHooks carries out the operation of that name.
+// ListHooks implements the operation of that name.
 func (o *Handler) ListHooks(ctx context.Context, by operation.Caller, in operations.HookQuery) (out operation.List[operations.Hook], err error) {
 	owner := by.Principal.String()
 	if by.May(operation.Admin) {
@@ -317,7 +317,7 @@ func (o *Handler) ListHooks(ctx context.Context, by operation.Caller, in operati
 	return out, err
 }
 
-// GetHook carries out the operation of that name.
+// GetHook implements the operation of that name.
 func (o *Handler) GetHook(ctx context.Context, by operation.Caller, in operations.HookRef) (operations.Hook, error) {
 	h, err := o.findHook(ctx, by, in.ID)
 	if err != nil {
@@ -325,7 +325,7 @@ func (o *Handler) GetHook(ctx context.Context, by operation.Caller, in operation
 	}
 	shown := o.showHook(ctx, h)
 	if !shown.Approved {
-		shown.Waits, _ = o.waitsForYes(ctx, h) // what is denied by now is said when it runs
+		shown.Waits, _ = o.waitsForYes(ctx, h) // calls that are denied by now are reported when it runs
 	}
 	runs, err := o.rows.HookRuns(ctx, h.ID, shownHookRuns)
 	for _, r := range runs {
@@ -334,7 +334,7 @@ func (o *Handler) GetHook(ctx context.Context, by operation.Caller, in operation
 	return shown, err
 }
 
-// EditHook carries out the operation of that name.
+// EditHook implements the operation of that name.
 func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operations.HookChanges) (operations.Hook, error) {
 	h, err := o.findHook(ctx, by, in.ID)
 	if err != nil {
@@ -355,7 +355,7 @@ func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operatio
 		return operations.Hook{}, err
 	}
 	if in.Enabled != nil && *in.Enabled && !h.Enabled {
-		h.Since, h.Due = now, h.Trigger.Next(now) // what happened while it was off does not count
+		h.Since, h.Due = now, h.Trigger.Next(now) // events while it was off do not count
 	}
 	if in.Enabled != nil {
 		h.Enabled = *in.Enabled
@@ -383,7 +383,7 @@ func (o *Handler) EditHook(ctx context.Context, by operation.Caller, in operatio
 	return shown, nil
 }
 
-// DeleteHook carries out the operation of that name. A run that is on ends.
+// DeleteHook implements the operation of that name. A current run ends.
 func (o *Handler) DeleteHook(ctx context.Context, by operation.Caller, in operations.HookRef) (operation.None, error) {
 	h, err := o.findHook(ctx, by, in.ID)
 	if err != nil {
@@ -410,7 +410,7 @@ func (o *Handler) DeleteHook(ctx context.Context, by operation.Caller, in operat
 	return operation.None{}, nil
 }
 
-// ListHookRuns carries out the operation of that name.
+// ListHookRuns implements the operation of that name.
 func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in operations.HookRunQuery) (out operation.List[operations.HookRun], err error) {
 	h, err := o.findHook(ctx, by, in.ID)
 	if err != nil {
@@ -425,7 +425,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 			return out, err
 		}
 	}
-	out.Items = []operations.HookRun{} // none is not null
+	out.Items = []operations.HookRun{} // an empty list instead of null
 	most := operation.Limit(in.Limit, shownHookRuns, maxHooks)
 	runs, err := o.rows.HookRunsBefore(ctx, h.ID, after, most+1)
 	for _, r := range runs[:min(len(runs), most)] {
@@ -437,7 +437,7 @@ func (o *Handler) ListHookRuns(ctx context.Context, by operation.Caller, in oper
 	return out, err
 }
 
-// GetHookRun carries out the operation of that name.
+// GetHookRun implements the operation of that name.
 func (o *Handler) GetHookRun(ctx context.Context, by operation.Caller, in operations.HookRunRef) (operations.HookRun, error) {
 	r, err := o.rows.HookRun(ctx, in.ID)
 	if err == nil {
@@ -449,7 +449,7 @@ func (o *Handler) GetHookRun(ctx context.Context, by operation.Caller, in operat
 	return showRun(r, true), err
 }
 
-// FireHook carries out the operation of that name.
+// FireHook implements the operation of that name.
 func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operations.HookFiring) (operations.HookFired, error) {
 	h, err := o.findHook(ctx, by, in.ID)
 	if err != nil {
@@ -476,7 +476,7 @@ func (o *Handler) FireHook(ctx context.Context, by operation.Caller, in operatio
 	return operations.HookFired{Fired: h.ID, Run: out.Run, Status: hook.Running}, nil
 }
 
-// findHook finds one that the caller may see.
+// findHook finds a hook that the caller may see.
 func (o *Handler) findHook(ctx context.Context, by operation.Caller, name string) (hook.Hook, error) {
 	h, err := o.rows.Hook(ctx, name)
 	switch {
@@ -490,7 +490,7 @@ func (o *Handler) findHook(ctx context.Context, by operation.Caller, name string
 	return h, nil
 }
 
-// noHook is the answer for one that is not there and for one that is somebody else's.
+// noHook is the error for a hook that does not exist or belongs to somebody else.
 func noHook(name string) error {
 	return operation.Errorf(operation.NotFound, "Hook '%.64s' not found; `chorus hook list` lists them", name)
 }
@@ -515,16 +515,16 @@ func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 	return shown
 }
 
-// plainJSON is JSON of text and numbers in which < > and & are themselves: people read commands in it.
+// plainJSON encodes JSON without escaping < > and &, because people read commands in it.
 func plainJSON(value any) json.RawMessage {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(value) // of text and numbers it cannot fail
+	_ = e.Encode(value) // text and numbers always encode
 	return bytes.TrimSpace(out.Bytes())
 }
 
-// showRun is a run as it is told; whole: with everything that is known of it.
+// showRun describes a run; whole: with all details.
 func showRun(r hook.Run, whole bool) operations.HookRun {
 	shown := operations.HookRun{ID: r.ID, HookID: r.Hook, Reason: r.Reason, Status: r.State, Why: r.Why, Prompt: r.Prompt, Response: r.Answer, Tokens: r.Tokens, CostUSD: float64(r.Cost) / 1e9,
 		CreatedAt: r.Created, StartedAt: r.Started, EndedAt: r.Ended}
@@ -551,7 +551,7 @@ func showRun(r hook.Run, whole bool) operations.HookRun {
 	return shown
 }
 
-// hooksChanged wakes whoever runs hooks: in this process, or, where this one runs none, in another.
+// hooksChanged wakes whoever runs hooks, in this process or, if this one runs none, in another.
 func (o *Handler) hooksChanged() {
 	o.Changed()
 	if o.sessions.IsGuest() {

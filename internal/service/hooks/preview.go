@@ -14,7 +14,7 @@ import (
 // testTime bounds the steps of a test all together: somebody waits for it.
 const testTime = time.Minute
 
-// PreviewHook carries out the operation of that name.
+// PreviewHook implements the operation of that name.
 func (o *Handler) PreviewHook(ctx context.Context, by operation.Caller, in operations.NewHook) (operations.HookPreview, error) {
 	h, err := o.draftHook(ctx, by, in, "preview")
 	if err != nil {
@@ -25,7 +25,7 @@ func (o *Handler) PreviewHook(ctx context.Context, by operation.Caller, in opera
 	return out, err
 }
 
-// TestHook carries out the operation of that name.
+// TestHook implements the operation of that name.
 func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operations.HookRef) (operations.HookTest, error) {
 	var out operations.HookTest
 	h, err := o.findHook(ctx, by, in.ID)

@@ -23,16 +23,16 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// worker does what runs of hooks consist of.
+// worker does the work of hook runs.
 type worker struct{ *Handler }
 
-// Worker does what runs of hooks consist of.
+// Worker does the work of hook runs.
 func (o *Handler) Worker() runner.Worker { return worker{o} }
 
-// hookPlatform names what hooks say, in arrivals and events.
+// hookPlatform marks messages of hooks, in arrivals and events.
 const hookPlatform = "hook"
 
-// The limits of steps and actions, where they say nothing else.
+// Default limits of steps and actions.
 const (
 	shellTime = 60 * time.Second
 	httpTime  = 30 * time.Second
@@ -40,17 +40,17 @@ const (
 	maxPage   = 1 << 20 // of an answer; far more than is kept of it
 )
 
-// stepsThread is the thread by whose rights and in whose sandbox a hook's steps and actions run. It is not in the journal.
+// stepsThread is the thread whose rights and sandbox a hook's steps and actions use. It is not in the journal.
 func stepsThread(h hook.Hook) (chat.ThreadID, error) {
 	return chat.NewThreadID(chat.HookTransport, h.ID, "steps", h.Agent)
 }
 
 func stepsRow(h hook.Hook) journal.Thread {
-	thread, _ := stepsThread(h) // its parts were checked when the hook was made
+	thread, _ := stepsThread(h) // its parts were checked when the hook was created
 	return journal.Thread{ID: thread, Agent: h.Agent, Place: h.ID, Owner: h.Owner, Dir: h.Dir}
 }
 
-// ownerOf is a hook's owner as a caller, with what they may now.
+// ownerOf returns a hook's owner as a caller, with their current rights.
 func (o *Handler) ownerOf(ctx context.Context, owner chat.Principal) (operation.Caller, error) {
 	by := operation.Caller{Principal: owner, Scopes: []operation.Scope{operation.Read, operation.Chat}}
 	switch {
@@ -74,7 +74,7 @@ func (o worker) Sees(ctx context.Context, owner chat.Principal, e hook.Event) (b
 	if e.Project != "" || e.Thread == "" {
 		by, err := o.ownerOf(ctx, owner)
 		if err != nil || e.Project == "" {
-			return by.May(operation.Admin), err // what concerns all projects is the business of whoever runs this Chorus
+			return by.May(operation.Admin), err // only those who run this Chorus see what concerns all projects
 		}
 		return o.app.SeesProject(ctx, by, e.Project)
 	}
@@ -98,14 +98,14 @@ func (o worker) values(h hook.Hook, r hook.Run) hook.Values {
 	return hook.Values{Event: r.Event, Steps: r.Results, Response: r.Answer, Hook: h.Name}
 }
 
-// Prompt implements runner.Worker. What others wrote is marked as theirs.
+// Prompt implements runner.Worker. Text from others is marked as untrusted.
 func (o worker) Prompt(h hook.Hook, r hook.Run) string {
 	v := o.values(h, r)
 	v.Frame = untrusted.Frame
 	return o.app.Logs.Redactor().Text(v.Render(h.Template))
 }
 
-// stepCall is a step as a call of a tool; false: it is none.
+// stepCall converts a step to a tool call; false: it is not one.
 func stepCall(h hook.Hook, r hook.Run, s hook.Step, status *int) (runsetup.UnattendedCall, bool) {
 	c := runsetup.UnattendedCall{Thread: stepsRow(h), Principal: r.Acting, ID: "hook-" + r.ID, Approved: h.Approved != "" && h.Approved == h.Digest()}
 	args := map[string]any{}
@@ -162,7 +162,7 @@ func (o worker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.
 	}
 	text := res.Blocks.Text()
 	if text == tool.NoOutput || text == tool.NoMatches {
-		text = "" // else skip_llm_if_empty would never hold
+		text = "" // otherwise skip_llm_if_empty would never apply
 	}
 	switch s.Type {
 	case hook.Shell:
@@ -188,7 +188,7 @@ func (o worker) Step(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.
 	}
 }
 
-// shellResult is what a command gave: its code is -1 where it did not end by itself.
+// shellResult is the result of a command: its code is -1 if it did not end by itself.
 func shellResult(res tool.Result, text string) hook.Result {
 	exit := res.Exit
 	if res.Failed && exit == 0 {
@@ -198,7 +198,7 @@ func shellResult(res tool.Result, text string) hook.Result {
 	return hook.Result{Exit: &exit, Stdout: text}
 }
 
-// call makes a call, and says what kept it from being made.
+// call makes a call, or says why it could not be made.
 func (o worker) call(ctx context.Context, call runsetup.UnattendedCall) (tool.Result, *hook.Result) {
 	res, err := o.app.Setup.CallUnattended(ctx, call)
 	var denied *runsetup.DeniedError
@@ -213,7 +213,7 @@ func (o worker) call(ctx context.Context, call runsetup.UnattendedCall) (tool.Re
 	return res, nil
 }
 
-// query asks a named query, of what the hook's owner may see.
+// query runs a named query over what the hook's owner may see.
 func (o worker) query(ctx context.Context, h hook.Hook, r hook.Run, s hook.Step) hook.Result {
 	by, err := o.ownerOf(ctx, h.Owner)
 	if err != nil {
@@ -241,7 +241,7 @@ func (o worker) query(ctx context.Context, h hook.Hook, r hook.Run, s hook.Step)
 
 type namedQuery func(ctx context.Context, by operation.Caller, h hook.Hook, params map[string]string, most int) (rows any, count int, err error)
 
-// queries are what db_query knows. They only read.
+// queries are the queries of db_query. They only read.
 func (o *Handler) queries() map[string]namedQuery {
 	return map[string]namedQuery{
 		"recent_sessions": func(ctx context.Context, by operation.Caller, _ hook.Hook, params map[string]string, most int) (any, int, error) {
@@ -302,7 +302,7 @@ func (o worker) Ask(ctx context.Context, h hook.Hook, r hook.Run) (chat.ThreadID
 	return thread, seq, refused, err
 }
 
-// tell says something in a thread, once for a key.
+// tell sends a message to a thread, once per key.
 func (o worker) tell(ctx context.Context, row journal.Thread, h hook.Hook, r hook.Run, words, key string) (seq int64, refused string, err error) {
 	said, err := o.sessions.SayUnattended(ctx, operation.Caller{Principal: r.Acting}, row, words,
 		chat.Inbound{Principal: r.Acting, From: chat.Participant{ID: h.ID, Name: "hook " + h.Name, Kind: chat.System}, Platform: hookPlatform, PlatformID: key})
@@ -314,7 +314,7 @@ func (o worker) Await(ctx context.Context, thread chat.ThreadID, seq int64, wait
 	var out runner.Answer
 	for item, err := range o.sessions.Engine.Watch(ctx, thread, seq) {
 		if err != nil || item.Event == nil {
-			continue // trouble of the moment; watching goes on
+			continue // a temporary problem; watching continues
 		}
 		switch b := item.Event.Body.(type) {
 		case chat.Refused:
@@ -352,7 +352,7 @@ func endedBadly(b chat.RunEnded) string {
 	}
 }
 
-// actionCall is an action as a call of a tool; false: it is none.
+// actionCall converts an action to a tool call; false: it is not one.
 func (o *Handler) actionCall(h hook.Hook, r hook.Run, a hook.Action, args json.RawMessage) (runsetup.UnattendedCall, bool) {
 	switch a.Type {
 	case hook.Shell:
@@ -396,7 +396,7 @@ func (o worker) Act(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.R
 	return hook.Result{Content: text}
 }
 
-// say says something in a session that the hook's owner may see.
+// say sends a message to a session that the hook's owner may see.
 func (o worker) say(ctx context.Context, h hook.Hook, r hook.Run, at int) hook.Result {
 	by, err := o.ownerOf(ctx, h.Owner)
 	if err != nil {

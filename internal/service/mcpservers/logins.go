@@ -12,14 +12,14 @@ import (
 	"chorus/internal/runsetup"
 )
 
-// loginPath is where browsers come back to after a login to an MCP server.
+// loginPath is where browsers return to after a login to an MCP server.
 const loginPath = "/mcp-login"
 
-// nowhere is the redirect of a login whose browser cannot come back to us. Authorization servers let a program of somebody's
-// own machine have it.
+// nowhere is the redirect address of a login whose browser cannot return to us. Authorization servers allow it for
+// programs on a user's own machine.
 const nowhere = "http://127.0.0.1" + loginPath
 
-// LoginMCPServer carries out the operation of that name.
+// LoginMCPServer implements the operation of that name.
 func (o *Handler) LoginMCPServer(ctx context.Context, by operation.Caller, in operations.NewMCPLogin) (out operations.MCPLogin, err error) {
 	dir, err := folder(in.Workspace)
 	if err != nil {
@@ -45,7 +45,7 @@ func (o *Handler) LoginMCPServer(ctx context.Context, by operation.Caller, in op
 	return showLogin(one, false, nil), nil
 }
 
-// loginRedirect is the address of ours that a browser comes back to.
+// loginRedirect is our address that a browser returns to.
 func loginRedirect(address string) (string, error) {
 	at, err := url.Parse(address)
 	if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" {
@@ -54,7 +54,7 @@ func loginRedirect(address string) (string, error) {
 	return strings.TrimSuffix(address, "/") + loginPath, nil
 }
 
-// FinishMCPLogin carries out the operation of that name.
+// FinishMCPLogin implements the operation of that name.
 func (o *Handler) FinishMCPLogin(ctx context.Context, _ operation.Caller, in operations.MCPLoginReturn) (out operations.MCPServerName, err error) {
 	at, err := url.Parse(strings.TrimSpace(in.Redirect))
 	if err != nil || at.RawQuery == "" {
@@ -64,7 +64,7 @@ func (o *Handler) FinishMCPLogin(ctx context.Context, _ operation.Caller, in ope
 	return out, err
 }
 
-// ReturnedLogin takes what a browser came back with. Its state is the right to: only the person who began the login was given it.
+// ReturnedLogin takes the values that a browser returned with. The state authorizes it: only the person who started the login has it.
 func (o *Handler) ReturnedLogin(ctx context.Context, came url.Values) (server string, err error) {
 	server, err = o.app.Setup.FinishLogin(ctx, came)
 	switch {
@@ -76,7 +76,7 @@ func (o *Handler) ReturnedLogin(ctx context.Context, came url.Values) (server st
 	return server, err
 }
 
-// MCPLoginState carries out the operation of that name.
+// MCPLoginState implements the operation of that name.
 func (o *Handler) MCPLoginState(ctx context.Context, _ operation.Caller, in operations.MCPLoginRef) (out operations.MCPLogin, err error) {
 	wait, cancel := context.WithTimeout(ctx, time.Duration(in.Wait)*time.Second)
 	defer cancel()

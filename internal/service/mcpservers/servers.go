@@ -1,4 +1,4 @@
-// Package mcpservers carries out the operations on MCP servers: which there are, adding and trying them, and logging in to them.
+// Package mcpservers implements the operations on MCP servers: listing, adding and testing them, and logging in to them.
 package mcpservers
 
 import (
@@ -14,7 +14,7 @@ import (
 	"chorus/internal/service"
 )
 
-// Handler carries out the operations on MCP servers.
+// Handler implements the operations on MCP servers.
 type Handler struct{ app *service.Service }
 
 // New makes a handler.
@@ -22,7 +22,7 @@ func New(app *service.Service) *Handler { return &Handler{app} }
 
 var _ operations.MCPServers = (*Handler)(nil)
 
-// folder checks the folder whose servers are meant; "": none is.
+// folder checks the folder whose servers are meant; "": none.
 func folder(path string) (string, error) {
 	switch {
 	case path == "":
@@ -35,7 +35,7 @@ func folder(path string) (string, error) {
 	return filepath.Clean(path), nil
 }
 
-// toError says of a failure whose mistake it is.
+// toError classifies a failure.
 func toError(err error) error {
 	var unknown *runsetup.UnknownServer
 	var state *runsetup.ServerState
@@ -53,7 +53,7 @@ func show(s runsetup.ServerInfo) operations.MCPServer {
 		Tools: s.Seen.Tools, Prompts: s.Seen.Prompts, Resources: s.Seen.Resources, Lock: s.Lock, LockID: s.LockID, Added: s.Added}
 }
 
-// ListMCPServers carries out the operation of that name.
+// ListMCPServers implements the operation of that name.
 func (o *Handler) ListMCPServers(_ context.Context, _ operation.Caller, in operations.MCPServerQuery) (out operation.List[operations.MCPServer], err error) {
 	dir, err := folder(in.Workspace)
 	if err != nil {
@@ -66,7 +66,7 @@ func (o *Handler) ListMCPServers(_ context.Context, _ operation.Caller, in opera
 	return out, err
 }
 
-// AddMCPServer carries out the operation of that name.
+// AddMCPServer implements the operation of that name.
 func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in operations.NewMCPServer) (out operations.MCPServer, err error) {
 	dir, err := folder(in.Workspace)
 	if err != nil {
@@ -94,7 +94,7 @@ func (o *Handler) AddMCPServer(ctx context.Context, by operation.Caller, in oper
 	return out, o.app.Gate.RecordDecision(ctx, by.Principal, "mcp add", in.Name+" ("+out.Where+")")
 }
 
-// pairs reads NAME=VALUE.
+// pairs parses NAME=VALUE.
 func pairs(field string, list []string) (map[string]string, error) {
 	var out map[string]string
 	for _, one := range list {
@@ -110,13 +110,13 @@ func pairs(field string, list []string) (map[string]string, error) {
 	return out, nil
 }
 
-// TestMCPServer carries out the operation of that name.
+// TestMCPServer implements the operation of that name.
 func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in operations.MCPServerRef) (out operations.MCPServerReport, err error) {
 	dir, err := folder(in.Workspace)
 	if err != nil {
 		return out, err
 	}
-	if dir == "" { // a session without a folder has one of its own, too
+	if dir == "" { // a session without a folder also has its own
 		if dir, err = os.MkdirTemp("", "chorus-mcp-"); err != nil {
 			return out, err
 		}
@@ -130,12 +130,12 @@ func (o *Handler) TestMCPServer(ctx context.Context, _ operation.Caller, in oper
 		Resources: report.Resources, Instructions: report.Instructions}, nil
 }
 
-// RemoveMCPServer carries out the operation of that name.
+// RemoveMCPServer implements the operation of that name.
 func (o *Handler) RemoveMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
 	return o.change(ctx, by, in, "mcp remove", o.app.Setup.RemoveServer)
 }
 
-// LogoutMCPServer carries out the operation of that name.
+// LogoutMCPServer implements the operation of that name.
 func (o *Handler) LogoutMCPServer(ctx context.Context, by operation.Caller, in operations.MCPServerRef) (operations.MCPServerName, error) {
 	return o.change(ctx, by, in, "mcp logout", o.app.Setup.LogOut)
 }

@@ -1,4 +1,4 @@
-// Package memories carries out the operations on memory files, and finds what was remembered and said before.
+// Package memories implements the operations on memory files, and searches memory and past conversations.
 package memories
 
 import (
@@ -17,7 +17,7 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// Handler carries out the operations on memory files.
+// Handler implements the operations on memory files.
 type Handler struct{ app *service.Service }
 
 // New makes a handler.
@@ -28,8 +28,9 @@ var _ operations.Memory = (*Handler)(nil)
 // shownVersions is how many changes of a file are shown.
 const shownVersions = 100
 
-// seesMemory reports whether a caller may read a file: those who run the home all of them, others what is shown to agents
-// in every conversation, and what belongs to the place where they speak or where theirs are held.
+// seesMemory reports whether a caller may read a file. Those who run the home may read all of them. Others may read what
+// agents see in every conversation, and what belongs to the place where they speak or where their conversations are
+// held.
 func seesMemory(by operation.Caller, f memory.File) bool {
 	if by.May(operation.Admin) {
 		return true
@@ -52,17 +53,17 @@ func transportOf(by operation.Caller) string {
 }
 
 // writesMemory reports whether a file is the memory of the caller's own conversations, or of the place where they speak:
-// agents write there on their words as well.
+// agents also write there on the caller's behalf.
 func writesMemory(by operation.Caller, f memory.File) bool {
 	return ownsMemory(by, f) || f.Scope == memory.Channel && by.Here != "" && by.Here == f.Transport+":"+f.Place
 }
 
-// ownsMemory reports whether a file is the memory of nobody's conversations but the caller's.
+// ownsMemory reports whether a file is the memory of the caller's conversations only.
 func ownsMemory(by operation.Caller, f memory.File) bool {
 	return by.Principal.ID != "" && f.Scope == memory.Channel && f.Transport == "web" && f.Place == by.Principal.OwnPlace()
 }
 
-// scoped is the file that a scope's name means for a caller: where they speak, else their own conversations in the browser.
+// scoped returns the file that a scope's name means for a caller: in the place where they speak, else their own conversations in the browser.
 func scoped(by operation.Caller, name string) (memory.File, bool) {
 	if name == string(memory.Global) {
 		name = memory.Name
@@ -85,7 +86,7 @@ func scoped(by operation.Caller, name string) (memory.File, bool) {
 	return memory.File{}, false
 }
 
-// memoryFile finds a file that the caller may see, and change where that is asked for.
+// memoryFile finds a file that the caller may see, and change if that is requested.
 func (o *Handler) memoryFile(by operation.Caller, path string, change bool) (memory.File, error) {
 	f, ok := scoped(by, path)
 	if !ok {
@@ -108,7 +109,7 @@ func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{"memory": {Suggest: o.names}}
 }
 
-// names suggests the files that a caller may name, those of where they speak by their scopes.
+// names suggests the files that a caller may name, those of the current place by their scopes.
 func (o *Handler) names(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
 	if by.Here != "" {
 		names = []string{string(memory.Channel), string(memory.Transport), string(memory.Global)}
@@ -120,7 +121,7 @@ func (o *Handler) names(ctx context.Context, by operation.Caller, _ string) (nam
 	return names, err
 }
 
-// ListMemory carries out the operation of that name.
+// ListMemory implements the operation of that name.
 func (o *Handler) ListMemory(ctx context.Context, by operation.Caller, _ operation.None) (operation.List[operations.MemoryFile], error) {
 	out := operation.List[operations.MemoryFile]{Items: []operations.MemoryFile{}}
 	all, err := o.app.Setup.Memory.All(ctx)
@@ -140,7 +141,7 @@ func (o *Handler) ListMemory(ctx context.Context, by operation.Caller, _ operati
 	return out, nil
 }
 
-// GetMemory carries out the operation of that name.
+// GetMemory implements the operation of that name.
 func (o *Handler) GetMemory(ctx context.Context, by operation.Caller, in operations.MemoryRef) (operations.MemoryText, error) {
 	f, err := o.memoryFile(by, in.Path, false)
 	if err != nil {
@@ -183,12 +184,12 @@ func wrote(by memory.Origin) string {
 	}
 }
 
-// changes is whose change it is. What somebody writes who does not run the home is shown as their words.
+// changes returns the author of a change. Text from somebody who does not run the home is attributed to them.
 func changes(by operation.Caller, how string) memory.Origin {
 	return memory.Origin{Who: runsetup.Voices([]chat.Principal{by.Principal}), How: how, Owner: by.May(operation.Admin)}
 }
 
-// EditMemory carries out the operation of that name.
+// EditMemory implements the operation of that name.
 func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operations.MemoryEdit) (operations.MemoryText, error) {
 	f, err := o.memoryFile(by, in.Path, true)
 	if err != nil {
@@ -220,7 +221,7 @@ func (o *Handler) EditMemory(ctx context.Context, by operation.Caller, in operat
 	return o.changedMemory(ctx, f, err)
 }
 
-// memoryMoved is the answer to an edit of a version that is not the last any more: which one is, and how the wish differs from it.
+// memoryMoved is the answer to an edit of an outdated version: the current version, and the difference to the request.
 func (o *Handler) memoryMoved(ctx context.Context, f memory.File, text string) error {
 	now, err := o.app.Setup.Memory.Read(ctx, f)
 	if err != nil {
@@ -231,7 +232,7 @@ func (o *Handler) memoryMoved(ctx context.Context, f memory.File, text string) e
 	return moved
 }
 
-// changedMemory is a file after a change, or why there was none.
+// changedMemory returns a file after a change, or the error.
 func (o *Handler) changedMemory(ctx context.Context, f memory.File, err error) (operations.MemoryText, error) {
 	switch {
 	case errors.Is(err, memory.ErrMoved):
@@ -244,7 +245,7 @@ func (o *Handler) changedMemory(ctx context.Context, f memory.File, err error) (
 	return o.showMemory(ctx, f)
 }
 
-// ForgetMemory carries out the operation of that name.
+// ForgetMemory implements the operation of that name.
 func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in operations.MemoryForget) (operations.MemoryText, error) {
 	f, err := o.memoryFile(by, in.Path, true)
 	if err != nil {
@@ -280,7 +281,7 @@ func (o *Handler) ForgetMemory(ctx context.Context, by operation.Caller, in oper
 	return o.changedMemory(ctx, f, err)
 }
 
-// hasAll reports whether a line holds every word.
+// hasAll reports whether a line contains every word.
 func hasAll(line string, words []string) bool {
 	line = strings.ToLower(line)
 	for _, w := range words {
@@ -291,7 +292,7 @@ func hasAll(line string, words []string) bool {
 	return true
 }
 
-// MemoryHistory carries out the operation of that name.
+// MemoryHistory implements the operation of that name.
 func (o *Handler) MemoryHistory(ctx context.Context, by operation.Caller, in operations.MemoryRef) (operation.List[operations.MemoryVersion], error) {
 	out := operation.List[operations.MemoryVersion]{Items: []operations.MemoryVersion{}}
 	f, err := o.memoryFile(by, in.Path, false)
@@ -321,7 +322,7 @@ func (o *Handler) MemoryHistory(ctx context.Context, by operation.Caller, in ope
 	return out, nil
 }
 
-// RestoreMemory carries out the operation of that name.
+// RestoreMemory implements the operation of that name.
 func (o *Handler) RestoreMemory(ctx context.Context, by operation.Caller, in operations.MemoryRestore) (operations.MemoryText, error) {
 	f, err := o.memoryFile(by, in.Path, true)
 	if err != nil {
@@ -346,7 +347,7 @@ func (o *Handler) RestoreMemory(ctx context.Context, by operation.Caller, in ope
 	return o.changedMemory(ctx, f, err)
 }
 
-// Recall carries out the operation of that name.
+// Recall implements the operation of that name.
 func (o *Handler) Recall(ctx context.Context, by operation.Caller, in operations.RecallQuery) (operation.List[operations.Recalled], error) {
 	out := operation.List[operations.Recalled]{Items: []operations.Recalled{}}
 	all, err := o.app.Setup.Memory.All(ctx)

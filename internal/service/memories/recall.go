@@ -13,9 +13,10 @@ import (
 	"chorus/internal/tool/remember"
 )
 
-// RecallFor searches memory and past conversations for an agent that works in a thread. Everybody who talks there can read
-// what was said in that place; one person alone is also shown what was said with them elsewhere, and whoever runs this
-// home everything. Conversations at hand come last: the model has most of them before it.
+// RecallFor searches memory and past conversations for an agent that works in a thread. It finds what was said in the
+// same place, for everybody who talks there. If only one person talks there, it also finds their conversations
+// elsewhere, and for whoever runs this home everything. Conversations at hand come last, because the model sees most of
+// them already.
 func (o *Handler) RecallFor(ctx context.Context, thread chat.ThreadID, senders []chat.Principal, words string, limit int) ([]remember.Hit, error) {
 	prefixes := []string{thread.Transport() + ":" + thread.Place() + ":"}
 	if who := onePerson(senders); who.Owns() {
@@ -46,12 +47,12 @@ func (o *Handler) RecallFor(ctx context.Context, thread chat.ThreadID, senders [
 	return hits[:min(len(hits), limit)], nil
 }
 
-// onePerson is the one on whose words something is asked; nobody where there are several.
+// onePerson returns the only person on whose words something is asked; nobody if there are several.
 func onePerson(senders []chat.Principal) chat.Principal {
 	return service.CallerOf(senders, []operation.Scope{operation.Read}, func(chat.Principal) bool { return false }).Principal
 }
 
-// inConversations finds events of threads whose ids begin so, the best first.
+// inConversations finds events of threads with an id prefix, the best first.
 func (o *Handler) inConversations(ctx context.Context, prefixes []string, words string, limit int) (out []search.Hit, err error) {
 	if _, err := o.app.DB.IndexNew(ctx); err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 		}
 		for _, h := range found {
 			if row, err := o.app.DB.Thread(ctx, h.Thread); err != nil || row.Gone() {
-				continue // it is gone
+				continue // it was removed
 			}
 			if !slices.ContainsFunc(out, func(have search.Hit) bool { return have.Thread == h.Thread && have.Seq == h.Seq }) {
 				out = append(out, h)
@@ -73,7 +74,7 @@ func (o *Handler) inConversations(ctx context.Context, prefixes []string, words 
 	return out, nil
 }
 
-// inMemory finds the lines of memory files that hold every word; name is how a file is called in the answer.
+// inMemory finds the lines of memory files that contain every word; name formats a file's name for the answer.
 func (o *Handler) inMemory(ctx context.Context, files []memory.File, name func(memory.File) string, words string) (out []remember.Hit, err error) {
 	wanted := strings.Fields(strings.ToLower(strings.ReplaceAll(words, `"`, " ")))
 	if len(wanted) == 0 {

@@ -1,5 +1,4 @@
-// Package overview carries out the operation that shows at a glance what is going on: sessions at work, approvals that wait, agents, costs
-// and nodes.
+// Package overview implements the operation that shows what is going on: running sessions, pending approvals, agents, costs and nodes.
 package overview
 
 import (
@@ -16,21 +15,21 @@ import (
 	"chorus/internal/store"
 )
 
-// Handler carries out the operation.
+// Handler implements the operation.
 type Handler struct {
 	app      *service.Service
 	sessions *service.Handler
 	agents   *agents.Handler
 }
 
-// New makes a handler that looks at sessions, approvals and costs by way of one handler and at agents by way of another.
+// New returns a handler that uses one handler for sessions, approvals and costs and another for agents.
 func New(app *service.Service, sessions *service.Handler, agents *agents.Handler) *Handler {
 	return &Handler{app, sessions, agents}
 }
 
 var _ operations.Overviews = (*Handler)(nil)
 
-// Overview carries out the operation of that name.
+// Overview implements the operation of that name.
 func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation.None) (operations.Overview, error) {
 	out := operations.Overview{Version: o.app.Version, StartedAt: o.sessions.Began(), Agents: []operations.AgentStat{}, Budgets: []operations.Budget{}}
 	own := o.sessions.Defaults("")
@@ -43,7 +42,7 @@ func (o *Handler) Overview(ctx context.Context, by operation.Caller, _ operation
 	return out, nil
 }
 
-// addNodes lists the processes that share the database, where there can be several, to those who may see everything.
+// addNodes lists the processes that share the database, if there can be several, for callers who may see everything.
 func (o *Handler) addNodes(ctx context.Context, by operation.Caller, out *operations.Overview) (err error) {
 	if o.app.Nodes != nil && by.May(operation.Admin) {
 		out.Nodes, err = o.app.Nodes(ctx)
@@ -51,7 +50,7 @@ func (o *Handler) addNodes(ctx context.Context, by operation.Caller, out *operat
 	return err
 }
 
-// What an overview shows, and how far it looks.
+// Limits of an overview.
 const (
 	maxShown    = 10
 	maxAgents   = 200
@@ -59,7 +58,7 @@ const (
 	failedSince = 24 * time.Hour
 )
 
-// addSessions sorts the sessions that moved last into those at work, those that failed, and the rest.
+// addSessions sorts the most recent sessions into running, failed and others.
 func (o *Handler) addSessions(ctx context.Context, by operation.Caller, out *operations.Overview) error {
 	f := store.ThreadFilter{Limit: maxLooked}
 	if !by.May(operation.Admin) {
@@ -69,7 +68,7 @@ func (o *Handler) addSessions(ctx context.Context, by operation.Caller, out *ope
 	if err != nil {
 		return err
 	}
-	active, err := o.app.DB.ActiveThreads(ctx) // the ones at work, however long ago they moved
+	active, err := o.app.DB.ActiveThreads(ctx) // running ones, however long ago they changed
 	if err != nil {
 		return err
 	}
@@ -110,8 +109,8 @@ func (o *Handler) addSessions(ctx context.Context, by operation.Caller, out *ope
 	return nil
 }
 
-// worthShowing are the rows that an overview has a place for. What all runs of a session came to is read of these alone: of one that
-// was talked to for years that is much.
+// worthShowing returns the rows that fit into an overview. Only for these are the totals of all runs read, because a
+// session that is years old has many.
 func (o *Handler) worthShowing(ctx context.Context, rows []journal.Thread) ([]journal.Thread, error) {
 	ids := make([]chat.ThreadID, len(rows))
 	for i, row := range rows {

@@ -13,7 +13,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// PreviewHooks carries out the operation of that name.
+// PreviewHooks implements the operation of that name.
 func (o *Handler) PreviewHooks(ctx context.Context, by operation.Caller, in operations.HookWords) (out operation.List[operations.ProcessHook], err error) {
 	rules, err := grammar(in.Instructions)
 	if errors.Is(err, background.ErrNotUnderstood) && in.ID != "" {
@@ -38,7 +38,7 @@ func grammar(instructions string) ([]background.Rule, error) {
 	return rules, err
 }
 
-// HookProcess carries out the operation of that name. What a model read holds only once it was shown.
+// HookProcess implements the operation of that name. What a model read applies only once it was shown.
 func (o *Handler) HookProcess(ctx context.Context, by operation.Caller, in operations.NewProcessHooks) (operations.Process, error) {
 	p, err := o.ownProcess(ctx, by, in.ID)
 	if err != nil {
@@ -95,7 +95,7 @@ func (o *Handler) ownProcess(ctx context.Context, by operation.Caller, id string
 	return p, err
 }
 
-// readByModel has the model of the process's agent read instructions, and remembers for a while what it made of them: whoever
+// readByModel has the model of the process's agent read instructions, and remembers the result for a while: whoever
 // confirms gets what they were shown.
 func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p background.Process, words string) ([]background.Rule, error) {
 	if !by.May(operation.Chat) {
@@ -103,7 +103,7 @@ func (o *Handler) readByModel(ctx context.Context, by operation.Caller, p backgr
 	}
 	key := hooksKey(by, p, words)
 	if rules, shown := o.Shown.get(key, o.app.Now()); shown {
-		return rules, nil // shown again, a page that is loaded anew for instance
+		return rules, nil // shown again, for example on a reload
 	}
 	row, err := o.app.DB.Thread(ctx, p.Thread)
 	if err != nil {
@@ -124,7 +124,7 @@ func hooksKey(by operation.Caller, p background.Process, words string) string {
 	return by.Principal.String() + "\x00" + p.ID + "\x00" + words
 }
 
-// ShownHooks are what a model made of instructions and somebody was shown, until they confirm it.
+// ShownHooks stores what a model made of instructions, until the person who saw it confirms.
 type ShownHooks struct {
 	mu  sync.Mutex
 	all map[string]shownHook
@@ -154,7 +154,7 @@ func (s *ShownHooks) put(key string, rules []background.Rule, now time.Time) {
 	s.all[key] = shownHook{rules, now}
 }
 
-// get gives what was shown.
+// get returns what was shown.
 func (s *ShownHooks) get(key string, now time.Time) ([]background.Rule, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

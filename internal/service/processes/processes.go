@@ -1,4 +1,4 @@
-// Package processes carries out the operations on processes that agents left running, and what their hooks say.
+// Package processes implements the operations on background processes of agents, and the messages of their hooks.
 package processes
 
 import (
@@ -21,7 +21,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Handler carries out the operations on processes.
+// Handler implements the operations on processes.
 type Handler struct {
 	Options
 	app      *service.Service
@@ -35,7 +35,7 @@ type Options struct {
 	Shown   *ShownHooks
 }
 
-// New makes a handler that finds sessions, and speaks in them, by way of another.
+// New returns a handler that uses another one for sessions and their messages.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 	return &Handler{o, app, sessions, processes.New(app.DB)}
 }
@@ -43,17 +43,17 @@ func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 var _ operations.Processes = (*Handler)(nil)
 
 const (
-	// shownProcesses is how many are listed, shownFires how many firings of one.
+	// shownProcesses is how many are listed, and shownFires how many actions of hooks of each.
 	shownProcesses = 100
 	shownFires     = 50
-	// What is read of a log where nobody says how much.
+	// Default limits for reading a log.
 	defaultLines = 20
 	defaultBytes = 64 << 10
-	// killTime is how long it is waited for a process that was asked to end: more than it has.
+	// killTime is how long to wait for a process that was asked to end: longer than it has.
 	killTime = 8 * time.Second
 )
 
-// seesProcess reports whether a caller may know of a process: it is theirs, or it runs in a session that they see.
+// seesProcess reports whether a caller may see a process: it is theirs, or it runs in a session that they see.
 func (o *Handler) seesProcess(ctx context.Context, by operation.Caller, p background.Process) bool {
 	if by.May(operation.Admin) {
 		return true
@@ -66,7 +66,7 @@ func ownsProcess(by operation.Caller, p background.Process) bool {
 	return by.May(operation.Admin) || by.Principal.ID != "" && p.Owner.Person().String() == by.Principal.String()
 }
 
-// ListProcesses carries out the operation of that name.
+// ListProcesses implements the operation of that name.
 func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in operations.ProcessQuery) (out operation.List[operations.Process], err error) {
 	var rows []background.Process
 	switch {
@@ -98,7 +98,7 @@ func (o *Handler) ListProcesses(ctx context.Context, by operation.Caller, in ope
 	return out, nil
 }
 
-// GetProcess carries out the operation of that name.
+// GetProcess implements the operation of that name.
 func (o *Handler) GetProcess(ctx context.Context, by operation.Caller, in operations.ProcessRef) (operations.Process, error) {
 	p, err := o.findProcess(ctx, by, in.ID)
 	if err != nil {
@@ -112,7 +112,7 @@ func (o *Handler) GetProcess(ctx context.Context, by operation.Caller, in operat
 	return shown, err
 }
 
-// ProcessLogs carries out the operation of that name.
+// ProcessLogs implements the operation of that name.
 func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in operations.ProcessLogQuery) (operations.ProcessOutput, error) {
 	p, err := o.findProcess(ctx, by, in.ID)
 	if err != nil {
@@ -144,8 +144,8 @@ func (o *Handler) ProcessLogs(ctx context.Context, by operation.Caller, in opera
 	return out, err
 }
 
-// wholeLines leaves out a last line that is not complete. A secret that is half written would not be recognized. A line that
-// is longer than what is read at a time comes in pieces.
+// wholeLines leaves out an incomplete last line, because a half-written secret would not be recognized. A line longer
+// than one read is returned in pieces.
 func wholeLines(text string, most int) string {
 	if at := strings.LastIndexAny(text, "\n\r"); at >= 0 {
 		return text[:at+1]
@@ -156,7 +156,7 @@ func wholeLines(text string, most int) string {
 	return text
 }
 
-// KillProcess carries out the operation of that name.
+// KillProcess implements the operation of that name.
 func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in operations.ProcessRef) (operations.Process, error) {
 	p, err := o.findProcess(ctx, by, in.ID)
 	switch {
@@ -186,7 +186,7 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	return o.showProcess(p), nil
 }
 
-// processIsHere says on which node a process runs whose output is not here.
+// processIsHere returns an error naming the node of a process whose output is not here.
 func (o *Handler) processIsHere(ctx context.Context, p background.Process) error {
 	if o.Watcher.Here(p.ID) {
 		return nil
@@ -198,7 +198,7 @@ func (o *Handler) processIsHere(ctx context.Context, p background.Process) error
 	return operation.Errorf(operation.Conflict, "process %s and its output are on node %s; ask that node", p.ID, cmp.Or(node, "(unknown)"))
 }
 
-// killElsewhere has the node that a process runs on end it.
+// killElsewhere asks the process's node to end it.
 func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (operations.Process, error) {
 	node, err := o.Watcher.PlaceOf(ctx, p.ID)
 	if err != nil {
@@ -225,7 +225,7 @@ func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (oper
 	}
 }
 
-// findProcess finds one that the caller may see, by its id or a beginning that only one has.
+// findProcess finds a process that the caller may see, by its id or a unique prefix.
 func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name string) (background.Process, error) {
 	p, err := o.rows.Process(ctx, name)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -242,7 +242,7 @@ func (o *Handler) findProcess(ctx context.Context, by operation.Caller, name str
 	return o.Watcher.Observe(p), nil
 }
 
-// processNamed finds the only one that begins so, or the only one of those that runs.
+// processNamed finds the only process with a prefix, or the only running one.
 func (o *Handler) processNamed(ctx context.Context, by operation.Caller, prefix string) (background.Process, error) {
 	list, err := o.rows.Processes(ctx, "", shownProcesses)
 	if err != nil {
@@ -270,7 +270,7 @@ func (o *Handler) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{"process": {Suggest: o.names}}
 }
 
-// names are suggested while somebody types.
+// names returns suggestions for completion.
 func (o *Handler) names(ctx context.Context, by operation.Caller, prefix string) (names []string, err error) {
 	list, err := o.ListProcesses(ctx, by, operations.ProcessQuery{})
 	for _, p := range list.Items {
@@ -281,7 +281,7 @@ func (o *Handler) names(ctx context.Context, by operation.Caller, prefix string)
 	return names, err
 }
 
-// noProcess is the answer for one that is not there and for one that is somebody else's.
+// noProcess is the error for a process that does not exist or belongs to somebody else.
 func noProcess(name string) error {
 	return operation.Errorf(operation.NotFound, "there is no process %.64q; `chorus process list` lists them", name)
 }
@@ -309,10 +309,10 @@ func showHook(h background.Hook) operations.ProcessHook {
 	return operations.ProcessHook{Says: h.Rule.String(), On: string(h.On), If: h.If, Pattern: h.Pattern, After: h.After, Do: string(h.Do), Message: h.Message, MaxFires: h.MaxFires, Interval: h.Interval, Delay: h.Delay, Fires: h.Fires, Suppressed: h.Suppressed}
 }
 
-// processPlatform names what processes say, in arrivals and events.
+// processPlatform marks messages of processes, in arrivals and events.
 const processPlatform = "process"
 
-// Act does what a hook of a process says, once for a key of the fire.
+// Act runs an action of a process's hook, once per key of the fire.
 func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fire, output string) (watch.Acted, error) {
 	row, err := o.app.DB.Thread(ctx, p.Thread)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -335,7 +335,7 @@ func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fi
 		return o.notify(ctx, row, in, text)
 	}
 	by := operation.Caller{Principal: who}
-	if err := o.app.Gate.MayWork(ctx, row, []transcript.Sender{{Principal: who}}); err == nil { // wherever its owner may have an agent work
+	if err := o.app.Gate.MayWork(ctx, row, []transcript.Sender{{Principal: who}}); err == nil { // wherever its owner may let an agent work
 		by.Scopes = operation.Scopes()
 	}
 	if f.Rule.Do == background.SpawnThread {
@@ -353,14 +353,14 @@ func (o *Handler) Act(ctx context.Context, p background.Process, f background.Fi
 		return o.notify(ctx, row, in, text)
 	}
 	if f.Rule.Do == background.InjectContext {
-		in.Intake = chat.Inject // a run that is on is told between its steps
+		in.Intake = chat.Inject // a current run gets it between two steps
 	}
 	said, err := o.sessions.SayUnattended(ctx, by, row, text, in)
 	return watch.Acted{Seq: said.Seq, Refused: said.Refused}, err
 }
 
-// notify writes into a conversation what begins no run: the model sees it when it is next asked, in a run that is on with its next
-// step. People see it too, unless it was injected for the model alone.
+// notify adds a message to a conversation without starting a run: the model sees it at the next request, in a current
+// run with the next step. People see it too, unless it was injected for the model alone.
 func (o *Handler) notify(ctx context.Context, row journal.Thread, in chat.Inbound, text string) (watch.Acted, error) {
 	in.Threads, in.Blocks, in.Fired = []chat.ThreadID{row.ID}, chat.TextBlocks(text), true
 	got, err := o.sessions.Engine.Deliver(ctx, in, nil)
@@ -372,7 +372,7 @@ func (o *Handler) notify(ctx context.Context, row journal.Thread, in chat.Inboun
 
 func spawnPrefix(p background.Process) string { return "process-" + p.ID + "-" }
 
-// spawnedBy counts the conversations that hooks of a process began and that still work.
+// spawnedBy counts the conversations that hooks of a process started and that still run.
 func (o *Handler) spawnedBy(ctx context.Context, p background.Process) (n int, err error) {
 	active, err := o.app.DB.ActiveThreads(ctx)
 	for _, t := range active {
@@ -383,8 +383,8 @@ func (o *Handler) spawnedBy(ctx context.Context, p background.Process) (n int, e
 	return n, err
 }
 
-// spawned is the conversation that a hook begins: of the same agent, in the same place and folder. The fire names it, so that it is
-// the same one after a crash.
+// spawned returns the conversation that a hook starts: with the same agent, place and folder. The fire determines its
+// name, so that it is the same one after a crash.
 func (o *Handler) spawned(ctx context.Context, row journal.Thread, p background.Process, f background.Fire) (journal.Thread, error) {
 	name := spawnPrefix(p) + strings.ReplaceAll(f.Key(), "/", "-")
 	thread, err := chat.NewThreadID(row.ID.Transport(), row.Place, name, row.Agent)

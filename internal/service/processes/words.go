@@ -10,8 +10,7 @@ import (
 	"chorus/internal/untrusted"
 )
 
-// processWords is what a hook says. For a model the output stands in a frame: whatever the process printed, somebody else may
-// have written it.
+// processWords is the message of a hook. For a model the output is framed as untrusted, because somebody else may have written it.
 func processWords(p background.Process, f background.Fire, output string) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Process %s (`%s`) ", p.ID, text.Clip(strings.Join(strings.Fields(p.Command), " "), 200))
@@ -43,7 +42,7 @@ func processWords(p background.Process, f background.Fire, output string) string
 	return out.String() + "\n" + untrusted.Frame("output of process "+p.ID, output)
 }
 
-// What people are told of the output.
+// Limits of the output that people see.
 const (
 	noticeLines = 5
 	noticeBytes = 500

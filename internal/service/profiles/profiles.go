@@ -1,5 +1,4 @@
-// Package profiles carries out the operations on permission profiles: what they say, how past calls would be decided under other
-// rules, and changing them.
+// Package profiles implements the operations on permission profiles: showing their rules, trying other rules on past calls, and changing them.
 package profiles
 
 import (
@@ -24,18 +23,18 @@ import (
 	"chorus/internal/tool/files"
 )
 
-// Handler carries out the operations on permission profiles.
+// Handler implements the operations on permission profiles.
 type Handler struct {
 	app      *service.Service
 	settings *service.Handler
 }
 
-// New makes a handler that changes settings by way of another.
+// New returns a handler that changes settings through another one.
 func New(app *service.Service, settings *service.Handler) *Handler { return &Handler{app, settings} }
 
 var _ operations.Profiles = (*Handler)(nil)
 
-// rulesOf are the rules of a profile as it is saved; false: there is none of that name.
+// rulesOf returns the rules of a saved profile; false: there is none of that name.
 func (o *Handler) rulesOf(name string) (*config.Bot, permit.Rules, bool, error) {
 	bot, err := o.app.Settings.Bot("")
 	if err != nil {
@@ -51,7 +50,7 @@ func (o *Handler) rulesOf(name string) (*config.Bot, permit.Rules, bool, error) 
 	return bot, p.Rules(), true, nil
 }
 
-// profileVersion names what a profile says.
+// profileVersion is a digest of a profile's contents.
 func profileVersion(r permit.Rules) string {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -74,7 +73,7 @@ func (o *Handler) heldElsewhere(bot *config.Bot, name string) string {
 	return ""
 }
 
-// GetProfile carries out the operation of that name.
+// GetProfile implements the operation of that name.
 func (o *Handler) GetProfile(ctx context.Context, _ operation.Caller, in operations.ProfileRef) (operations.ProfileDetail, error) {
 	bot, rules, there, err := o.rulesOf(in.Name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (o *Handler) GetProfile(ctx context.Context, _ operation.Caller, in operati
 	return out, nil
 }
 
-// inWords says what rules are about. One that is wrong says what is.
+// inWords describes rules in words, or says what is wrong with them.
 func inWords(list []string) []operations.RuleWords {
 	out := []operations.RuleWords{}
 	for _, rule := range list {
@@ -114,7 +113,7 @@ func inWords(list []string) []operations.RuleWords {
 	return out
 }
 
-// ExplainRule carries out the operation of that name.
+// ExplainRule implements the operation of that name.
 func (o *Handler) ExplainRule(_ context.Context, _ operation.Caller, in operations.RuleText) (operations.RuleWords, error) {
 	words, err := permit.Words(in.Rule)
 	if err != nil {
@@ -123,7 +122,7 @@ func (o *Handler) ExplainRule(_ context.Context, _ operation.Caller, in operatio
 	return operations.RuleWords{Rule: in.Rule, Words: words}, nil
 }
 
-// SaveProfile carries out the operation of that name.
+// SaveProfile implements the operation of that name.
 func (o *Handler) SaveProfile(ctx context.Context, by operation.Caller, in operations.ProfileEdit) (operations.ProfileDetail, error) {
 	if err := o.mayChangeProfiles(by); err != nil {
 		return operations.ProfileDetail{}, err
@@ -151,7 +150,7 @@ func (o *Handler) SaveProfile(ctx context.Context, by operation.Caller, in opera
 	return o.GetProfile(ctx, by, operations.ProfileRef{Name: in.Name})
 }
 
-// mayChangeProfiles holds a change of rules to those who may give any rights: whoever writes the rules gives them.
+// mayChangeProfiles requires the right to give any rights, because whoever writes the rules gives them.
 func (o *Handler) mayChangeProfiles(by operation.Caller) error {
 	if err := o.app.Gate.MayGive(gate.Everything, by.Principal); err != nil {
 		return operation.Errorf(operation.Forbidden, "only people who may give any rights can change permission profiles: %w", err)
@@ -159,7 +158,7 @@ func (o *Handler) mayChangeProfiles(by operation.Caller) error {
 	return nil
 }
 
-// drafted are the rules with some lists replaced; nil: as they are.
+// drafted returns the rules with some lists replaced; nil: unchanged.
 func drafted(now permit.Rules, allow, ask, deny []string) permit.Rules {
 	if allow != nil {
 		now.Allow = allow
@@ -173,7 +172,7 @@ func drafted(now permit.Rules, allow, ask, deny []string) permit.Rules {
 	return now
 }
 
-// checkRules names the list and the rule that is wrong.
+// checkRules reports the list and the rule that is wrong.
 func checkRules(r permit.Rules) error {
 	for _, l := range []struct {
 		name  string
@@ -196,7 +195,7 @@ func encoded(r permit.Rules) []byte {
 	return text
 }
 
-// RemoveProfile carries out the operation of that name.
+// RemoveProfile implements the operation of that name.
 func (o *Handler) RemoveProfile(ctx context.Context, by operation.Caller, in operations.ProfileRef) (operation.None, error) {
 	p, err := o.GetProfile(ctx, by, in)
 	if err == nil {
@@ -216,13 +215,13 @@ func (o *Handler) RemoveProfile(ctx context.Context, by operation.Caller, in ope
 	return operation.None{}, o.settings.Record(ctx, by, "", "profile remove "+in.Name, "")
 }
 
-// writeProfile changes a profile of settings.json, if what comes of it can be used; nil removes it. With a version it is refused
-// when somebody else has changed the profile since.
+// writeProfile changes a profile of settings.json, if the result is valid; nil removes it. With a version, it fails if
+// somebody else has changed the profile since.
 func (o *Handler) writeProfile(ctx context.Context, name, seen string, wished *permit.Rules) error {
 	return o.settings.ChangeSettings(ctx, config.Key{Path: "profiles"}, func(doc map[string]any) error { return putProfile(doc, name, seen, wished) })
 }
 
-// putProfile changes a profile in what settings.json says. What else the profile says there (sandbox, hosts) stays.
+// putProfile changes a profile in the contents of settings.json. Its other settings (sandbox, hosts) are kept.
 func putProfile(doc map[string]any, name, seen string, wished *permit.Rules) error {
 	all, _ := doc["profiles"].(map[string]any)
 	if all == nil {
@@ -252,10 +251,10 @@ func putProfile(doc map[string]any, name, seen string, wished *permit.Rules) err
 	return nil
 }
 
-// newProfile is the version of a profile that is not there yet.
+// newProfile is the version of a profile that does not exist yet.
 const newProfile = "new"
 
-// texts is a list of a settings file.
+// texts returns a list from a settings file.
 func texts(value any) []string {
 	list, _ := value.([]any)
 	out := []string{}
@@ -267,7 +266,7 @@ func texts(value any) []string {
 	return out
 }
 
-// rulesText is a profile as a text whose differences people can read.
+// rulesText formats a profile as a text with readable diffs.
 func rulesText(r permit.Rules) string {
 	return "deny\n" + lines(r.Deny) + "allow\n" + lines(r.Allow) + "ask\n" + lines(r.Ask)
 }

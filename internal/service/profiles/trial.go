@@ -18,15 +18,15 @@ import (
 	"chorus/internal/store/audit"
 )
 
-// What a trial lists at most, and how long it may look.
+// Limits of a trial.
 const (
 	maxTrialChanges = 200
 	maxTrialSame    = 20
 	auditPage       = 500
-	trialTime       = 5 * time.Second // the audit log may have millions of lines; what was read by then is told
+	trialTime       = 5 * time.Second // the audit log may have millions of lines; the result covers what was read by then
 )
 
-// TryProfile carries out the operation of that name.
+// TryProfile implements the operation of that name.
 func (o *Handler) TryProfile(ctx context.Context, by operation.Caller, in operations.ProfileDraft) (operations.ProfileTrial, error) {
 	_, now, there, err := o.rulesOf(in.Name)
 	if err != nil {
@@ -55,7 +55,7 @@ func (o *Handler) TryProfile(ctx context.Context, by operation.Caller, in operat
 	}
 	t := &trial{o: o, before: before, after: after, calls: map[pastCall]*operations.TrialCall{}, dirs: map[chat.ThreadID]string{}, used: map[string]bool{}}
 	if t.userHome, err = os.UserHomeDir(); err != nil {
-		t.userHome = "" // then ~ means nothing
+		t.userHome = "" // then ~ has no meaning
 	}
 	if err := t.read(ctx, in.Agent, cmp.Or(in.Last, 2000)); err != nil {
 		return operations.ProfileTrial{}, err
@@ -70,7 +70,7 @@ func (o *Handler) TryProfile(ctx context.Context, by operation.Caller, in operat
 	return out, nil
 }
 
-// patternOf is the expression of a rule, which decisions name.
+// patternOf returns the expression of a rule, which decisions name.
 func patternOf(text string) string {
 	if r, err := permit.ParseRule(text); err == nil {
 		return r.Rule
@@ -78,7 +78,7 @@ func patternOf(text string) string {
 	return text
 }
 
-// pastCall is a call of the past; the same one made again is judged once.
+// pastCall is a past call; repeated calls are evaluated once.
 type pastCall struct{ action, agent, channel, dir string }
 
 type trial struct {
@@ -88,11 +88,11 @@ type trial struct {
 	calls         map[pastCall]*operations.TrialCall
 	order         []*operations.TrialCall // the newest first
 	dirs          map[chat.ThreadID]string
-	used          map[string]bool // expressions that decide something now
+	used          map[string]bool // expressions that decided something
 	out           operations.ProfileTrial
 }
 
-// read judges the newest decisions of the audit log again.
+// read evaluates the newest decisions of the audit log again.
 func (t *trial) read(ctx context.Context, agent string, last int) error {
 	until := time.Now().Add(trialTime)
 	f := audit.Filter{Agent: agent, Limit: auditPage}
@@ -131,7 +131,7 @@ func (t *trial) judge(ctx context.Context, line audit.Line) error {
 		if err == nil {
 			dir = row.Dir
 		}
-		t.dirs[line.Thread] = dir // "" where it is not known any more
+		t.dirs[line.Thread] = dir // "" if it is unknown
 	}
 	channel := settings.HomePlace(line.Thread.Transport(), line.Thread.Place())
 	key := pastCall{line.Action, line.Agent, channel, dir}

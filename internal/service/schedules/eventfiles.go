@@ -13,19 +13,19 @@ import (
 	"chorus/internal/schedule"
 )
 
-// eventFiles does what event files say, with the rights and the money of the home's owner: only they can write there.
+// eventFiles runs event files with the rights and the money of the home's owner: only they can write there.
 type eventFiles struct {
 	*Handler
 	owner chat.Principal
 }
 
-// EventFiles does what event files say.
+// EventFiles runs event files.
 func (o *Handler) EventFiles(owner chat.Principal) eventfile.Handler { return eventFiles{o, owner} }
 
-// eventPlatform names what event files say, in arrivals and events.
+// eventPlatform marks messages of event files, in arrivals and events.
 const eventPlatform = "event"
 
-// target is where an event is said: a thread, or a channel.
+// target is where an event is posted: a thread, or a channel.
 func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thread, schedule.Target, error) {
 	by := operation.Caller{Principal: f.owner, Scopes: operation.Scopes()}
 	if e.Thread == "" {
@@ -36,7 +36,7 @@ func (f eventFiles) target(ctx context.Context, e eventfile.Event) (journal.Thre
 	return row, schedule.Target{}, rejected(err)
 }
 
-// rejected is an error about a file where it is one, and not about the world.
+// rejected marks an error as the fault of the file, if it is not a temporary problem.
 func rejected(err error) error {
 	if no := (*operation.Error)(nil); errors.As(err, &no) && no.Kind != operation.Failed && no.Kind != operation.Unavailable {
 		return &eventfile.Rejected{Why: no.Message}
@@ -44,7 +44,7 @@ func rejected(err error) error {
 	return err
 }
 
-// Say implements eventfile.Handler. What a full queue refuses is tried again later.
+// Say implements eventfile.Handler. If a full queue refuses it, it is tried again later.
 func (f eventFiles) Say(ctx context.Context, file, key string, e eventfile.Event) error {
 	row, channel, err := f.target(ctx, e)
 	if err != nil {
@@ -64,7 +64,7 @@ func (f eventFiles) Say(ctx context.Context, file, key string, e eventfile.Event
 
 func eventID(file string) string { return id.Of("event", file) }
 
-// Keep implements eventfile.Handler: an event with set times is a schedule. A file that changed is a new one.
+// Keep implements eventfile.Handler: an event with set times becomes a schedule. A changed file is a new event.
 func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.Event) (over bool, err error) {
 	before, err := f.rows.Schedule(ctx, eventID(file))
 	switch {
@@ -84,7 +84,7 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 	now := f.app.Now()
 	s := schedule.Schedule{ID: eventID(file), Owner: f.owner, Thread: row.ID, Target: channel, Words: e.Words(file), Said: e.Schedule, Spec: e.Spec.String(), Zone: e.Zone,
 		CatchUp: string(schedule.Last), Due: e.Spec.Next(now), Created: now, File: file, Digest: digest}
-	if s.Due.IsZero() { // an instant that has passed is kept at once: nobody was there at its time
+	if s.Due.IsZero() { // a time that has passed is run at once, because nothing ran at that time
 		s.Due = e.Spec.First()
 	}
 	s.Begins = s.Due
@@ -95,7 +95,7 @@ func (f eventFiles) Keep(ctx context.Context, file, digest string, e eventfile.E
 	return false, nil
 }
 
-// Only implements eventfile.Handler. What is over stays, for what became of it.
+// Only implements eventfile.Handler. Ended schedules stay, for their history.
 func (f eventFiles) Only(ctx context.Context, files []string) error {
 	all, err := f.rows.Schedules(ctx, "")
 	if err != nil {

@@ -20,53 +20,53 @@ import (
 	"chorus/internal/text"
 )
 
-// Channels are the channels of chat platforms, for what begins there without a message of somebody.
+// Channels are the channels of chat platforms, for conversations that no person starts.
 type Channels interface {
-	// CheckTarget finds who posts in a channel, and whether the caller may have that done. An *operation.Error says what
-	// is wrong; any other error that nobody knows now.
+	// CheckTarget finds who posts in a channel, and whether the caller may use them. An *operation.Error says what is wrong;
+	// any other error means that this is unknown now.
 	CheckTarget(ctx context.Context, t schedule.Target, by operation.Caller) (Place, error)
-	// OpenThread posts words in a channel, opens a thread on the post and has an agent work there, once for a key, also
-	// if the program is killed meanwhile. It does not wait for the platform.
+	// OpenThread posts a message in a channel, opens a thread on it and lets an agent work there, once per key, even if the
+	// program is killed meanwhile. It does not wait for the platform.
 	OpenThread(ctx context.Context, o Opening) error
-	// Announce posts words in a channel, once for a key.
+	// Announce posts a message in a channel, once per key.
 	Announce(ctx context.Context, t schedule.Target, key, text string) error
-	// WakeRoom lets an agent speak in its room, once for a key. An *operation.Error says why it never will.
+	// WakeRoom lets an agent speak in its room, once per key. An *operation.Error says why it never will.
 	WakeRoom(ctx context.Context, w RoomWake) error
 }
 
-// Place is a target with its agent, and the thread that stands for its channel. Without a thread the platform is not
-// connected here, and nobody knows yet.
+// Place is a target with its agent, and the thread of its channel. Without a thread, the platform is not connected here,
+// and the rest is not known yet.
 type Place struct {
 	schedule.Target
 	Thread chat.ThreadID
 }
 
-// Opening is a conversation that begins with words of ours.
+// Opening is a conversation that Chorus starts with a message.
 type Opening struct {
 	Key    string
 	Target schedule.Target
 	By     chat.Principal
 	From   chat.Participant
-	Post   string // what is posted
-	Words  string // what the agent is told
+	Post   string // the posted text
+	Words  string // the text for the agent
 }
 
-// RoomWake is a timer, or an agent's wish to go on by itself, in a room.
+// RoomWake is a timer in a room, or an agent's wish to speak again there.
 type RoomWake struct {
 	Kind   schedule.Kind
 	Key    string
 	Thread chat.ThreadID
 	By     chat.Principal
-	Text   string // what the agent is told; "": nothing
+	Text   string // the text for the agent; "": none
 }
 
-// OpeningKey names what a schedule posts at a due time.
+// OpeningKey is the key of what a schedule posts at a due time.
 func OpeningKey(id string, due time.Time) string { return "schedule/" + dueKey(id, due) }
 
-// dueKey names a due time of a schedule.
+// dueKey is the key of a due time of a schedule.
 func dueKey(id string, due time.Time) string { return id + "/" + strconv.FormatInt(due.Unix(), 10) }
 
-// ReadOpeningKey takes apart what OpeningKey made; false: it made something else.
+// ReadOpeningKey parses the result of OpeningKey; false: it is something else.
 func ReadOpeningKey(key string) (id string, due time.Time, ok bool) {
 	rest, ok := strings.CutPrefix(key, "schedule/")
 	id, at, found := strings.Cut(rest, "/")
@@ -74,10 +74,10 @@ func ReadOpeningKey(key string) (id string, due time.Time, ok bool) {
 	return id, time.Unix(seconds, 0), ok && found && err == nil
 }
 
-// everything is the authority of the program itself: what it checks for a schedule was checked for its owner before.
+// everything is the authority of the program itself: what it does for a schedule was checked for its owner before.
 var everything = operation.Caller{Scopes: operation.Scopes()}
 
-// sayInChannel has a schedule's words posted in its channel, and a thread opened on them.
+// sayInChannel posts a schedule's message in its channel, with a thread on it.
 func (o *Handler) sayInChannel(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 	place, err := o.Channels.CheckTarget(ctx, s.Target, everything)
 	if wrong := (*operation.Error)(nil); errors.As(err, &wrong) {
@@ -107,7 +107,7 @@ func fromSchedule(s schedule.Schedule) chat.Participant {
 	return chat.Participant{ID: s.ID, Name: "schedule", Kind: chat.System}
 }
 
-// spent is why nothing can be done on somebody's account in a thread; "": something can.
+// spent says why a thread cannot spend on somebody's account; "": it can.
 func (o *Handler) spent(ctx context.Context, row journal.Thread, payer chat.Principal) (string, error) {
 	bot, err := o.app.Settings.BotFor(row)
 	if err != nil {
@@ -136,21 +136,21 @@ func (o *Handler) spent(ctx context.Context, row journal.Thread, payer chat.Prin
 	limits := slices.DeleteFunc(under.Limits, func(l ledger.Limit) bool { return l.Scope == ledger.Task })
 	stands, err := o.app.DB.Standing(ctx, limits)
 	if err != nil || !price.Known() {
-		return "", err // a run says itself that there is no price
+		return "", err // the run itself reports a missing price
 	}
-	// No call is cheaper than this, so every one would be refused.
+	// No call is cheaper than this, so every call would be refused.
 	if r := ledger.Judge(stands, 0, max(price.Worst(0, out), 1), o.app.Now()); r != nil {
 		return r.Error(), nil
 	}
 	return "", nil
 }
 
-// budgetNotice is what is said where a schedule would have been kept.
+// budgetNotice is the message for a schedule that did not run.
 func budgetNotice(s schedule.Schedule, why string) string {
 	return fmt.Sprintf("The schedule %s (%q) was not kept: %s This is said once; each later time is in `chorus schedule show %s`.", s.ID, text.Clip(s.Words, 80), why, s.ID)
 }
 
-// overBudget refuses a due time when its owner's budget is spent, and says so in the thread the first time.
+// overBudget skips a due time if its owner's budget is used up, and says so in the thread the first time.
 func (o *Handler) overBudget(ctx context.Context, s schedule.Schedule, row journal.Thread, due time.Time) (said clock.Said, over bool, err error) {
 	why, err := o.spent(ctx, row, s.Owner.Person())
 	if err != nil || why == "" {
@@ -170,7 +170,7 @@ func (o *Handler) overBudget(ctx context.Context, s schedule.Schedule, row journ
 	return clock.Said{Refused: why, Told: true}, true, nil
 }
 
-// wakeRoom has a timer, or an agent's wish to go on, reach its room.
+// wakeRoom delivers a timer, or an agent's wish to speak again, to its room.
 func (o *Handler) wakeRoom(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 	key := schedulePlatform + "/" + dueKey(s.ID, due)
 	err := o.Channels.WakeRoom(ctx, RoomWake{Kind: s.Kind, Key: key, Thread: s.Thread, By: actsFor(s), Text: s.Words})
@@ -180,7 +180,7 @@ func (o *Handler) wakeRoom(ctx context.Context, s schedule.Schedule, due time.Ti
 	if err != nil {
 		return clock.Said{}, err
 	}
-	// Under this name a connector writes what has no message; see connector.Bot.
+	// A connector uses this name for what has no message; see connector.Bot.
 	ev, err := o.app.DB.Find(ctx, s.Thread, s.Thread.Transport()+"/order", key, chat.KindReceived, 0)
 	if errors.Is(err, journal.ErrUnknown) {
 		return clock.Said{}, nil
@@ -188,11 +188,11 @@ func (o *Handler) wakeRoom(ctx context.Context, s schedule.Schedule, due time.Ti
 	return clock.Said{Seq: ev.Seq}, err
 }
 
-// maxLooked is how many events are looked at for how a run ended.
+// maxLooked is how many events are searched for how a run ended.
 const maxLooked = 2000
 
-// outcome is how the run ended that a prompt began: done, silent where it had nothing to say, failed and so on; "": it
-// has not ended, or that is not known.
+// outcome says how the run of a prompt ended: done, silent if it had nothing to say, failed and so on; "": it has not
+// ended, or that is unknown.
 func (o *Handler) outcome(ctx context.Context, thread chat.ThreadID, seq int64) (string, error) {
 	if seq == 0 {
 		return "", nil

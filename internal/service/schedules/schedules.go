@@ -1,4 +1,4 @@
-// Package schedules carries out the operations on schedules, and says what they, timers and event files say when they are due.
+// Package schedules implements the operations on schedules, and sends the messages of schedules, timers and event files when they are due.
 package schedules
 
 import (
@@ -19,7 +19,7 @@ import (
 	"chorus/internal/store/schedules"
 )
 
-// Handler carries out the operations on schedules.
+// Handler implements the operations on schedules.
 type Handler struct {
 	Options
 	app      *service.Service
@@ -31,11 +31,11 @@ type Handler struct {
 type Options struct {
 	// Channels are those of the chat platforms.
 	Channels Channels
-	// Changed is called when schedules were added or changed here.
+	// Changed is called when this process added or changed schedules.
 	Changed func()
 }
 
-// New makes a handler that makes and finds sessions, and speaks in them, by way of another.
+// New returns a handler that uses another one for sessions and their messages.
 func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 	return &Handler{o, app, sessions, schedules.New(app.DB)}
 }
@@ -43,15 +43,15 @@ func New(app *service.Service, sessions *service.Handler, o Options) *Handler {
 var _ operations.Schedules = (*Handler)(nil)
 
 const (
-	// shownTimes is how many dates are shown of what is to come.
+	// shownTimes is how many future dates are shown.
 	shownTimes = 5
-	// shownDues is how many due times are shown of what was.
+	// shownDues is how many past due times are shown.
 	shownDues = 20
 	// maxJitter keeps a due time near its date.
 	maxJitter = 24 * time.Hour
 )
 
-// when reads words about time; spec is never one that does not come.
+// when parses a time in words; spec always has a next time.
 func when(text, zone string, now time.Time) (schedule.Spec, error) {
 	place, err := schedule.Zone(zone)
 	if err != nil {
@@ -64,7 +64,7 @@ func when(text, zone string, now time.Time) (schedule.Spec, error) {
 	return spec, nil
 }
 
-// PreviewSchedule carries out the operation of that name.
+// PreviewSchedule implements the operation of that name.
 func (o *Handler) PreviewSchedule(_ context.Context, _ operation.Caller, in operations.ScheduleTimes) (operations.SchedulePreview, error) {
 	spec, err := when(in.When, in.Zone, o.app.Now())
 	if err != nil {
@@ -73,7 +73,7 @@ func (o *Handler) PreviewSchedule(_ context.Context, _ operation.Caller, in oper
 	return operations.SchedulePreview{Spec: spec.String(), Zone: spec.Zone().String(), Next: upcoming(spec, o.app.Now())}, nil
 }
 
-// upcoming are the next times of what was just read; of what is due at once, now.
+// upcoming returns the next times of what was just parsed; now if it is due at once.
 func upcoming(spec schedule.Spec, now time.Time) []time.Time {
 	if next := spec.Upcoming(now, shownTimes); len(next) > 0 {
 		return next
@@ -81,7 +81,7 @@ func upcoming(spec schedule.Spec, now time.Time) []time.Time {
 	return []time.Time{spec.First()}
 }
 
-// AddSchedule carries out the operation of that name.
+// AddSchedule implements the operation of that name.
 func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in operations.NewSchedule) (operations.Schedule, error) {
 	now := o.app.Now()
 	spec, err := when(in.When, in.Zone, now)
@@ -112,10 +112,10 @@ func (o *Handler) AddSchedule(ctx context.Context, by operation.Caller, in opera
 	return o.showSchedule(s), nil
 }
 
-// aim says where a new schedule speaks.
+// aim determines where a new schedule posts.
 func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Schedule, in operations.NewSchedule) error {
 	if transport, place, _ := strings.Cut(by.Here, ":"); in.Session == "" && in.Channel == "" && chat.OnPlatform(transport) {
-		// Said in a session elsewhere nobody here would see it.
+		// In a session held elsewhere, nobody here would see it.
 		in.Adapter, in.Channel = transport, place[strings.LastIndexByte(place, '/')+1:]
 	}
 	if in.Adapter != "" || in.Channel != "" {
@@ -137,11 +137,11 @@ func (o *Handler) aim(ctx context.Context, by operation.Caller, s *schedule.Sche
 	return o.sessions.CheckScheduledPlace(row.ID, row.Dir)
 }
 
-// scheduledIn is the session in which a schedule speaks: one that is there, or a new one.
+// scheduledIn returns the session in which a schedule posts: an existing one, or a new one.
 func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key string, in operations.NewSchedule) (journal.Thread, error) {
 	name := in.Session
 	if name == "" {
-		if in.Workspace != "" { // before there is a session
+		if in.Workspace != "" { // before a session is created
 			if err := o.sessions.CheckScheduledPlace("", in.Workspace); err != nil {
 				return journal.Thread{}, err
 			}
@@ -158,7 +158,7 @@ func (o *Handler) scheduledIn(ctx context.Context, by operation.Caller, key stri
 	return o.sessions.Find(ctx, by, name)
 }
 
-// ListSchedules carries out the operation of that name.
+// ListSchedules implements the operation of that name.
 func (o *Handler) ListSchedules(ctx context.Context, by operation.Caller, _ operation.None) (out operation.List[operations.Schedule], err error) {
 	owner := by.Principal.String()
 	if by.May(operation.Admin) {
@@ -173,7 +173,7 @@ func (o *Handler) ListSchedules(ctx context.Context, by operation.Caller, _ oper
 	return out, err
 }
 
-// GetSchedule carries out the operation of that name.
+// GetSchedule implements the operation of that name.
 func (o *Handler) GetSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
 	s, err := o.findSchedule(ctx, by, in.ID)
 	if err != nil {
@@ -192,12 +192,12 @@ func (o *Handler) GetSchedule(ctx context.Context, by operation.Caller, in opera
 	return shown, err
 }
 
-// PauseSchedule carries out the operation of that name.
+// PauseSchedule implements the operation of that name.
 func (o *Handler) PauseSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
 	return o.changeSchedule(ctx, by, in, true)
 }
 
-// ResumeSchedule carries out the operation of that name. Times that passed while it was paused are not caught up with.
+// ResumeSchedule implements the operation of that name. Times that passed while it was paused are not made up for.
 func (o *Handler) ResumeSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operations.Schedule, error) {
 	return o.changeSchedule(ctx, by, in, false)
 }
@@ -227,7 +227,7 @@ func (o *Handler) changeSchedule(ctx context.Context, by operation.Caller, in op
 	return o.showSchedule(s), nil
 }
 
-// RemoveSchedule carries out the operation of that name.
+// RemoveSchedule implements the operation of that name.
 func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in operations.ScheduleRef) (operation.None, error) {
 	s, err := o.findSchedule(ctx, by, in.ID)
 	if err != nil {
@@ -245,7 +245,7 @@ func (o *Handler) RemoveSchedule(ctx context.Context, by operation.Caller, in op
 	return operation.None{}, nil
 }
 
-// findSchedule finds one that the caller may see.
+// findSchedule finds a schedule that the caller may see.
 func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name string) (schedule.Schedule, error) {
 	s, err := o.rows.Schedule(ctx, name)
 	switch {
@@ -259,7 +259,7 @@ func (o *Handler) findSchedule(ctx context.Context, by operation.Caller, name st
 	return s, nil
 }
 
-// noSchedule is the answer for one that is not there and for one that is somebody else's.
+// noSchedule is the error for a schedule that does not exist or belongs to somebody else.
 func noSchedule(name string) error {
 	return operation.Errorf(operation.NotFound, "there is no schedule %.64q; `chorus schedule list` lists them", name)
 }
@@ -288,15 +288,15 @@ func (o *Handler) showSchedule(s schedule.Schedule) operations.Schedule {
 	return shown
 }
 
-// actsFor is a schedule as a principal: with its owner's rights and money.
+// actsFor returns a schedule as a principal: with its owner's rights and money.
 func actsFor(s schedule.Schedule) chat.Principal {
 	return chat.Principal{Kind: chat.ScheduleRule, ID: s.ID, Name: "schedule", For: &s.Owner}
 }
 
-// schedulePlatform names what schedules say, in arrivals and events.
+// schedulePlatform marks messages of schedules, in arrivals and events.
 const schedulePlatform = "schedule"
 
-// Say gives a schedule's words to its thread, or has them posted in its channel, once for a due time.
+// Say sends a schedule's message to its thread, or posts it in its channel, once per due time.
 func (o *Handler) Say(ctx context.Context, s schedule.Schedule, due time.Time) (clock.Said, error) {
 	if why, err := o.sessions.Lapsed(ctx, s.Owner.Person()); err != nil || why != "" {
 		return clock.Said{Refused: why}, err

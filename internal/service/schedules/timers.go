@@ -21,18 +21,18 @@ import (
 	"chorus/internal/tool/timer"
 )
 
-// What an agent may do by itself in a room. What it sets was somebody's wish, or follows from it: so it is counted from
-// when a person last spoke there, and an agent that nobody talks to any more falls silent however it uses them.
+// Limits for what an agent may plan in a room. It plans because somebody asked, or because of that, so the count starts
+// when a person last spoke there. An agent that nobody talks to any more falls silent, whatever it plans.
 const (
-	maxTimers      = 10             // since a person spoke, also those that have fired
+	maxTimers      = 10             // since a person spoke, including those that have fired
 	maxAhead       = 50             // that are still to come
-	maxActivations = 3              // of those, wishes to go on by itself
-	maxActivateIn  = 24 * time.Hour // later than that is a timer's business
+	maxActivations = 3              // of those, wishes to speak again
+	maxActivateIn  = 24 * time.Hour // anything later is for a timer
 	maxTimerIn     = 366 * 24 * time.Hour
 	maxTimerNote   = 2000 // bytes
 )
 
-// roomTimers are those of an agent in a room: schedules like any other.
+// roomTimers are the timers of an agent in a room: schedules like any other.
 type roomTimers struct {
 	app     *service.Service
 	rows    *schedules.Store
@@ -40,7 +40,7 @@ type roomTimers struct {
 	thread  chat.ThreadID
 }
 
-// RoomTimers are the timers of an agent in a room. changed is called when one was set or cancelled.
+// RoomTimers returns the timers of an agent in a room. changed is called when one was set or cancelled.
 func RoomTimers(app *service.Service, thread chat.ThreadID, changed func()) timer.Timers {
 	return roomTimers{app, schedules.New(app.DB), changed, thread}
 }
@@ -87,7 +87,7 @@ func (t roomTimers) Set(ctx context.Context, n timer.New) (timer.Timer, error) {
 	return timer.Timer{ID: s.ID, Due: s.Due}, nil
 }
 
-// timerOwner is who stands behind a timer: a person who speaks in the run, else whoever had it begin.
+// timerOwner returns whose timer it is: a person who speaks in the run, else whoever had it started.
 func timerOwner(senders []chat.Principal) chat.Principal {
 	for _, p := range senders {
 		if p.Depth() == 0 {
@@ -97,7 +97,7 @@ func timerOwner(senders []chat.Principal) chat.Principal {
 	return senders[0]
 }
 
-// within keeps an agent to what it may set since a person spoke.
+// within limits what an agent may set since a person spoke.
 func (t roomTimers) within(ctx context.Context, kind schedule.Kind) error {
 	since, err := t.lastPerson(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func (t roomTimers) within(ctx context.Context, kind schedule.Kind) error {
 	return nil
 }
 
-// lastPerson is when a person last spoke in the room; the beginning of time where that is long ago.
+// lastPerson is when a person last spoke in the room; zero if that was long ago.
 func (t roomTimers) lastPerson(ctx context.Context) (time.Time, error) {
 	row, err := t.app.DB.Thread(ctx, t.thread)
 	if err != nil {
@@ -172,17 +172,17 @@ func (t roomTimers) Cancel(ctx context.Context, name string) error {
 	return nil
 }
 
-// lookedBack is how many events are looked at for when a person spoke.
+// lookedBack is how many events are searched for when a person spoke.
 const lookedBack = 1000
 
-// maxFuture is how many of what is planned a model is shown.
+// maxFuture is how many planned things a model sees.
 const maxFuture = 20
 
-// FutureNote tells a model what is planned in its thread, and what may be done about words that nobody waits for.
+// FutureNote tells a model what is planned in its thread, and that it need not answer messages that nobody waits for.
 func FutureNote(app *service.Service) runsetup.NoteSource {
 	return runsetup.NoteSource{What: "future", Gone: "Nothing is planned here any more.", Text: func(ctx context.Context, at runsetup.NoteContext) (string, error) {
 		list, err := schedules.New(app.DB).SchedulesIn(ctx, at.Row.ID, maxFuture)
-		// One that is being kept at this moment is the present.
+		// One that is running at this moment is not in the future.
 		list = slices.DeleteFunc(list, func(f schedule.Schedule) bool { return !f.Begins.After(app.Now()) })
 		if err != nil || len(list) == 0 && !scheduledRun(at) {
 			return "", err
@@ -201,7 +201,7 @@ func FutureNote(app *service.Service) runsetup.NoteSource {
 	}}
 }
 
-// scheduledRun reports whether a run is on, or about to begin, that a schedule asked for.
+// scheduledRun reports whether a current or starting run was requested by a schedule.
 func scheduledRun(at runsetup.NoteContext) bool {
 	if run := at.Log.Run(); run != nil {
 		return run.Principal.Kind == chat.ScheduleRule
@@ -210,7 +210,7 @@ func scheduledRun(at runsetup.NoteContext) bool {
 	return len(waiting) > 0 && waiting[0].Principal.Kind == chat.ScheduleRule
 }
 
-// planned is a line about something to come.
+// planned formats one planned thing.
 func planned(s schedule.Schedule) string {
 	due, words := s.Due, text.Clip(strings.Join(strings.Fields(s.Words), " "), 120)
 	if spec, err := s.Read(); err == nil {

@@ -1,5 +1,5 @@
-// Package shares carries out the operations on links that show a conversation to whoever has them, without a token. A link can be
-// ended, and shows no files, thoughts or costs.
+// Package shares implements the operations on links that show a conversation to anyone who has them, without a token. A
+// link can be revoked, and shows no files, thoughts or costs.
 package shares
 
 import (
@@ -25,18 +25,18 @@ import (
 
 // Sessions is what links need of sessions.
 type Sessions interface {
-	// Find is a session that the caller sees.
+	// Find returns a session that the caller sees.
 	Find(ctx context.Context, by operation.Caller, id string) (journal.Thread, error)
-	// MayKeep says why somebody who sees a session may not decide about it.
+	// MayKeep says why somebody who sees a session may not manage it.
 	MayKeep(by operation.Caller, row journal.Thread) error
 	Messages(context.Context, operation.Caller, operations.EventRange) (operation.List[feed.Item], error)
 	// Record writes a line of the audit log.
 	Record(ctx context.Context, by operation.Caller, agent, action, detail string) error
-	// NameOf is what people call somebody, by their key.
+	// NameOf returns somebody's name, by their key.
 	NameOf(ctx context.Context, key string) string
 }
 
-// Handler carries out the operations on links.
+// Handler implements the operations on links.
 type Handler struct {
 	db       *store.DB
 	redactor func() *redact.Redactor
@@ -44,14 +44,14 @@ type Handler struct {
 	address  string
 }
 
-// New makes a handler. The address is where people reach the pages of this server; "": nobody has said.
+// New returns a handler. The address is where people reach the pages of this server; "": it is not configured.
 func New(db *store.DB, redactor func() *redact.Redactor, sessions Sessions, address string) *Handler {
 	return &Handler{db, redactor, sessions, address}
 }
 
 var _ operations.Shares = (*Handler)(nil)
 
-// share is a link as it is kept, under the digest of its token: every node reads it at each look, so an end counts at once.
+// share is a stored link, under the digest of its token. Every node reads it on each use, so revoking it takes effect at once.
 type share struct {
 	ID      string        `json:"id"`
 	Thread  chat.ThreadID `json:"thread"`
@@ -67,7 +67,7 @@ const memoKind = "share"
 // pagePath is where the pages of links are; the token follows.
 const pagePath = "/shared/"
 
-// digest is what is kept of a token: whoever reads the database can open nothing with it.
+// digest is what is stored of a token: nobody who reads the database can use it.
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))
 	return hex.EncodeToString(sum[:])
@@ -81,7 +81,7 @@ func (s share) shown(now time.Time, name string) operations.Share {
 	return operations.Share{ID: s.ID, By: s.By, ByName: name, CreatedAt: s.Created, ExpiresAt: s.Expires, EndedAt: s.Ended, Open: s.open(now)}
 }
 
-// CreateShare carries out the operation of that name.
+// CreateShare implements the operation of that name.
 func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in operations.NewShare) (operations.Share, error) {
 	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
@@ -104,7 +104,7 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 		made.Expires = now.AddDate(0, 0, in.Days)
 	}
 	token := rand.Text()
-	// First the line that says who wanted it: a link that nobody made is worse than a line too many.
+	// First the audit line: a link without one is worse than a line too many.
 	if err := o.sessions.Record(ctx, by, row.Agent, "share create "+row.ID.Thread(), made.ID); err != nil {
 		return operations.Share{}, err
 	}
@@ -127,7 +127,7 @@ func (o *Handler) put(ctx context.Context, key string, s share) error {
 	return o.db.Remember(ctx, memoKind, key, data)
 }
 
-// ListShares carries out the operation of that name: the newest first.
+// ListShares implements the operation of that name: the newest first.
 func (o *Handler) ListShares(ctx context.Context, by operation.Caller, in operations.SessionRef) (operation.List[operations.Share], error) {
 	out := operation.List[operations.Share]{Items: []operations.Share{}}
 	row, err := o.sessions.Find(ctx, by, in.ID)
@@ -142,7 +142,7 @@ func (o *Handler) ListShares(ctx context.Context, by operation.Caller, in operat
 	return out, err
 }
 
-// linksOf are the links of a thread by the digests of their tokens.
+// linksOf returns the links of a thread by the digests of their tokens.
 func linksOf(ctx context.Context, db *store.DB, thread chat.ThreadID) (map[string]share, error) {
 	memos, err := db.Memos(ctx, memoKind)
 	if err != nil {
@@ -174,7 +174,7 @@ func (o *Handler) named(ctx context.Context, thread chat.ThreadID, name string) 
 	return "", s, operation.Errorf(operation.NotFound, "the session has no link %.64q; `chorus thread shares` lists them", name)
 }
 
-// EndShare carries out the operation of that name. One that has ended stays so.
+// EndShare implements the operation of that name. A revoked link stays revoked.
 func (o *Handler) EndShare(ctx context.Context, by operation.Caller, in operations.ShareRef) (operations.Share, error) {
 	row, err := o.sessions.Find(ctx, by, in.ID)
 	if err != nil {
@@ -217,8 +217,8 @@ func Forget(ctx context.Context, db *store.DB, thread chat.ThreadID) error {
 // maxItems is how many items one page of a shared conversation has.
 const maxItems = 200
 
-// Shared is the conversation that a link opens, before a number or, with 0, its end. Whoever asks has no token: they see what was
-// said and done, without secrets and attachments. That there is no such link and that it has ended are told alike.
+// Shared returns the conversation of a link, before a number or, with 0, at its end. The caller has no token: they see
+// what was said and done, without secrets and attachments. A missing link and a revoked one give the same error.
 func (o *Handler) Shared(ctx context.Context, token string, before int64) (operations.SharedConversation, error) {
 	var s share
 	data, err := o.db.Recall(ctx, memoKind, digest(token))
@@ -255,7 +255,7 @@ func (o *Handler) Shared(ctx context.Context, token string, before int64) (opera
 	return out, nil
 }
 
-// withoutFiles is an item as strangers see it: what was said and done, without files, thoughts and what it cost; nil: not at all.
+// withoutFiles returns an item as strangers see it: without files, thoughts and costs; nil: not at all.
 func withoutFiles(item feed.Item) feed.Item {
 	switch it := item.(type) {
 	case feed.UserMessage:

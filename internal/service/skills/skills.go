@@ -1,4 +1,4 @@
-// Package skills carries out the operations on skills and MCP servers: what there is, what changed, and who approves it.
+// Package skills implements the operations on skills and MCP servers: listing them, showing what changed, and approving it.
 package skills
 
 import (
@@ -21,13 +21,13 @@ import (
 	"chorus/internal/trust"
 )
 
-// Handler carries out the operations on skills.
+// Handler implements the operations on skills.
 type Handler struct {
 	app      *service.Service
 	sessions *service.Handler
 }
 
-// New makes a handler that finds sessions, and speaks in them, by way of another.
+// New returns a handler that uses another one for sessions and their messages.
 func New(app *service.Service, sessions *service.Handler) *Handler { return &Handler{app, sessions} }
 
 var _ operations.Skills = (*Handler)(nil)
@@ -35,10 +35,10 @@ var _ operations.Skills = (*Handler)(nil)
 // serverScope is the scope of MCP servers in lists.
 const serverScope = "server"
 
-// workedIn is how many of the newest threads are looked at for folders, channels and agents with skills.
+// workedIn is how many of the newest threads are searched for folders, channels and agents with skills.
 const workedIn = 200
 
-// found is a skill or a server, as far as the caller may know of it.
+// found is a skill or a server, as far as the caller may see it.
 type found struct {
 	skill  *approved.Skill
 	server *approved.Server
@@ -93,7 +93,7 @@ func (f found) show() operations.Skill {
 	return out
 }
 
-// lookFor finds the skills of a place, or of every place that is known, and the servers.
+// lookFor finds the skills of a place, or of every known place, and the servers.
 func (o *Handler) lookFor(ctx context.Context, by operation.Caller, in operations.SkillPlace) ([]found, error) {
 	wheres, err := o.skillPlaces(ctx, by, in)
 	if err != nil {
@@ -109,7 +109,7 @@ func (o *Handler) lookFor(ctx context.Context, by operation.Caller, in operation
 				continue
 			}
 			if i, again := at[s.ID]; again {
-				if out[i].skill.Status == approved.Overridden { // elsewhere it may count
+				if out[i].skill.Status == approved.Overridden { // it may apply elsewhere
 					out[i] = found{skill: &s}
 				}
 				continue
@@ -126,7 +126,7 @@ func (o *Handler) lookFor(ctx context.Context, by operation.Caller, in operation
 	return out, nil
 }
 
-// skillPlaces are where skills are looked for. Only an admin may look into any folder.
+// skillPlaces are where to look for skills. Only an admin may look into any folder.
 func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in operations.SkillPlace) ([]skill.Where, error) {
 	setup := o.app.Setup
 	switch {
@@ -171,7 +171,7 @@ func (o *Handler) skillPlaces(ctx context.Context, by operation.Caller, in opera
 	return out, nil
 }
 
-// ListSkills carries out the operation of that name.
+// ListSkills implements the operation of that name.
 func (o *Handler) ListSkills(ctx context.Context, by operation.Caller, in operations.SkillQuery) (out operation.List[operations.Skill], err error) {
 	list, err := o.lookFor(ctx, by, in.SkillPlace)
 	for _, f := range list {
@@ -182,8 +182,7 @@ func (o *Handler) ListSkills(ctx context.Context, by operation.Caller, in operat
 	return out, err
 }
 
-// findSkill finds the one that is meant. Of several with one name it is the one that counts in the place, or the only one
-// that waits for somebody to look.
+// findSkill finds the named skill. If several have the name, it is the one that applies in the place, or the only one that needs approval.
 func (o *Handler) findSkill(ctx context.Context, by operation.Caller, name string, in operations.SkillPlace, waits bool) (found, error) {
 	list, err := o.lookFor(ctx, by, in)
 	if err != nil {
@@ -227,7 +226,7 @@ func isID(name string) bool {
 	return len(name) == len(approved.ShortID("")) && strings.Trim(name, "0123456789abcdef") == ""
 }
 
-// GetSkill carries out the operation of that name.
+// GetSkill implements the operation of that name.
 func (o *Handler) GetSkill(ctx context.Context, by operation.Caller, in operations.SkillRef) (operations.SkillDetail, error) {
 	f, err := o.findSkill(ctx, by, in.Name, in.SkillPlace, false)
 	if err != nil {
@@ -250,7 +249,7 @@ func (o *Handler) GetSkill(ctx context.Context, by operation.Caller, in operatio
 	return out, nil
 }
 
-// DiffSkill carries out the operation of that name.
+// DiffSkill implements the operation of that name.
 func (o *Handler) DiffSkill(ctx context.Context, by operation.Caller, in operations.SkillRef) (operations.SkillDiff, error) {
 	f, err := o.findSkill(ctx, by, in.Name, in.SkillPlace, true)
 	if err != nil {
@@ -272,7 +271,7 @@ func (o *Handler) DiffSkill(ctx context.Context, by operation.Caller, in operati
 	return out, nil
 }
 
-// displaced are the skills of the same name that are on: one that is approved may take their place.
+// displaced returns the active skills of the same name, which an approved one may replace.
 func (o *Handler) displaced(ctx context.Context, by operation.Caller, in operations.SkillPlace, f found) []string {
 	list, err := o.lookFor(ctx, by, in)
 	if err != nil {
@@ -295,7 +294,7 @@ func skillError(f found, err error) error {
 	return err
 }
 
-// ApproveSkill carries out the operation of that name.
+// ApproveSkill implements the operation of that name.
 func (o *Handler) ApproveSkill(ctx context.Context, by operation.Caller, in operations.SkillApproval) (operations.Skill, error) {
 	f, err := o.findSkill(ctx, by, in.Name, in.SkillPlace, true)
 	if err != nil {
@@ -313,7 +312,7 @@ func (o *Handler) ApproveSkill(ctx context.Context, by operation.Caller, in oper
 	return o.changedSkill(ctx, by, in.SkillPlace, f, "skill approve", in.Digest)
 }
 
-// DisableSkill carries out the operation of that name.
+// DisableSkill implements the operation of that name.
 func (o *Handler) DisableSkill(ctx context.Context, by operation.Caller, in operations.SkillRef) (operations.Skill, error) {
 	f, err := o.findSkill(ctx, by, in.Name, in.SkillPlace, false)
 	if err != nil {
@@ -331,7 +330,7 @@ func (o *Handler) DisableSkill(ctx context.Context, by operation.Caller, in oper
 	return o.changedSkill(ctx, by, in.SkillPlace, f, "skill disable", "")
 }
 
-// changedSkill writes down who has decided, and shows how it is now.
+// changedSkill records who has decided, and returns the new state.
 func (o *Handler) changedSkill(ctx context.Context, by operation.Caller, in operations.SkillPlace, f found, action, digest string) (operations.Skill, error) {
 	detail := f.name()
 	if f.skill != nil {
@@ -350,7 +349,7 @@ func (o *Handler) changedSkill(ctx context.Context, by operation.Caller, in oper
 	return now.show(), nil
 }
 
-// CallSkill carries out the operation of that name.
+// CallSkill implements the operation of that name.
 func (o *Handler) CallSkill(ctx context.Context, by operation.Caller, in operations.SkillCall) (operations.Said, error) {
 	list, err := o.lookFor(ctx, by, operations.SkillPlace{Session: in.Session})
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package tokens keeps the tokens of the HTTP API: it makes, finds and revokes them, and keeps what signs cookies and sign-in links.
+// Package tokens stores the tokens of the HTTP API: it creates, finds and revokes them, and keeps the key that signs
+// cookies and sign-in links.
 package tokens
 
 import (
@@ -30,13 +31,13 @@ import (
 	"chorus/internal/store"
 )
 
-// tokenPrefix lets people and scanners for secrets know what they look at.
+// tokenPrefix lets people and secret scanners recognize a token.
 const tokenPrefix = "chorus_"
 
 // maxTokenName is longer than any sensible name.
 const maxTokenName = 64
 
-// useNoted is how often at most the use of a token is written down.
+// useNoted is the minimum interval between two records of a token's use.
 const useNoted = time.Minute
 
 // Options are what Tokens works with.
@@ -46,11 +47,11 @@ type Options struct {
 	Log  *slog.Logger
 	// Copies shares the owner's token and the key with other nodes.
 	Copies func() *documents.Copies
-	// Owner is the person at this terminal, who may everything.
+	// Owner is the person at this terminal, who may do everything.
 	Owner func() operation.Caller
 }
 
-// Tokens keeps the tokens of the HTTP API.
+// Tokens stores the tokens of the HTTP API.
 type Tokens struct {
 	o Options
 
@@ -60,10 +61,10 @@ type Tokens struct {
 
 var _ operations.Tokens = (*Tokens)(nil)
 
-// New keeps the tokens of a home.
+// New returns the tokens of a home.
 func New(o Options) *Tokens { return &Tokens{o: o, noted: map[string]time.Time{}} }
 
-// CreateToken makes a token. Nobody makes a token that opens more than their own.
+// CreateToken creates a token. Nobody can create a token with more scopes than their own.
 func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operations.NewToken) (operations.Token, error) {
 	in.Name = strings.TrimSpace(in.Name)
 	if err := checkToken(by, in); err != nil {
@@ -123,7 +124,7 @@ func scopeNames() string {
 	return strings.Join(names, ", ")
 }
 
-// ListTokens gives all of them, without their texts.
+// ListTokens returns all of them, without their texts.
 func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller, _ operation.None) (operation.List[operations.Token], error) {
 	rows, err := t.o.DB.Tokens(ctx)
 	if err != nil {
@@ -136,7 +137,7 @@ func (t *Tokens) ListTokens(ctx context.Context, _ operation.Caller, _ operation
 	return out, nil
 }
 
-// Nouns implements operation.Namer: tokens that are revoked are not suggested.
+// Nouns implements operation.Namer: revoked tokens are not suggested.
 func (t *Tokens) Nouns() map[string]operation.Noun {
 	return map[string]operation.Noun{"token": {Suggest: func(ctx context.Context, by operation.Caller, _ string) (names []string, err error) {
 		if !by.May(operation.Admin) {
@@ -152,7 +153,7 @@ func (t *Tokens) Nouns() map[string]operation.Noun {
 	}}}
 }
 
-// RevokeToken makes one useless. A name does as well as an id where it is one token's alone.
+// RevokeToken revokes a token, by its id or by a unique name.
 func (t *Tokens) RevokeToken(ctx context.Context, by operation.Caller, in operations.TokenRef) (operation.None, error) {
 	return operation.None{}, t.revoke(ctx, by, in.ID)
 }
@@ -204,17 +205,16 @@ func (t *Tokens) Recheck(ctx context.Context, by operation.Caller) error {
 	return err
 }
 
-// TokenByText finds the token that somebody shows, if it is good now.
+// TokenByText finds a token by its text, if it is valid now.
 func (t *Tokens) TokenByText(ctx context.Context, text string) (operations.Token, error) {
 	row, err := t.o.DB.TokenByDigest(ctx, digest(text))
 	return t.good(ctx, row, err)
 }
 
-// endedSignIns are the memos of sign-in links that were used and cookies that were signed out.
+// endedSignIns are the memos of used sign-in links and signed-out cookies.
 const endedSignIns = "ended sign-in"
 
-// EndSignIn notes that a link or a cookie is good no more, and reports whether nobody had
-// noted it before. keep is how long it must be known.
+// EndSignIn records that a link or a cookie is no longer valid, and reports whether that was new. keep is how long the record is needed.
 func (t *Tokens) EndSignIn(ctx context.Context, nonce string, keep time.Duration) (first bool, err error) {
 	return t.o.DB.RememberOnce(ctx, endedSignIns, nonce, []byte("ended"), keep)
 }
@@ -270,8 +270,8 @@ func digest(text string) string {
 
 func (t *Tokens) tokenFile() string { return filepath.Join(t.o.Home.Dir(), settings.TokenName) }
 
-// OwnerToken is the token with which the owner of this home comes in: made at the first
-// start and kept in a file that only they can read. One that was revoked is replaced.
+// OwnerToken returns the token of the home's owner: created at the first start and stored in a file that only they can
+// read. A revoked one is replaced.
 func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.Token, err error) {
 	if text, err = t.readOwnerToken(ctx); err != nil {
 		return "", operations.Token{}, err
@@ -292,7 +292,7 @@ func (t *Tokens) OwnerToken(ctx context.Context) (text string, token operations.
 	return t.shareOwnerToken(ctx, token)
 }
 
-// readOwnerToken is the token in the file, that of other nodes where they share secrets; "": there is none.
+// readOwnerToken returns the token in the file, or that of other nodes if they share secrets; "": there is none.
 func (t *Tokens) readOwnerToken(ctx context.Context) (string, error) {
 	if copies := t.o.Copies(); copies.Owns(settings.TokenName) {
 		if err := copies.Sync(ctx, settings.TokenName); err != nil {
@@ -303,7 +303,7 @@ func (t *Tokens) readOwnerToken(ctx context.Context) (string, error) {
 	return strings.TrimSpace(string(data)), err
 }
 
-// shareOwnerToken gives a new token to other nodes. One of them may have been quicker: then theirs holds.
+// shareOwnerToken shares a new token with other nodes. If one of them was faster, its token wins.
 func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (string, operations.Token, error) {
 	text, err := t.readOwnerToken(ctx)
 	if err != nil || text == made.Text {
@@ -316,7 +316,7 @@ func (t *Tokens) shareOwnerToken(ctx context.Context, made operations.Token) (st
 	return text, token, err
 }
 
-// SessionKey signs cookies and sign-in links, on every machine the same; it is made at first use.
+// SessionKey signs cookies and sign-in links, and is the same on every machine; it is created on first use.
 func (t *Tokens) SessionKey() ([]byte, error) {
 	if _, err := readPrivate(filepath.Join(t.o.Home.Dir(), settings.KeyName)); err != nil {
 		return nil, err
@@ -339,10 +339,10 @@ func (t *Tokens) SessionKey() ([]byte, error) {
 	return key, nil
 }
 
-// keyTime bounds the making of the key.
+// keyTime limits the creation of the key.
 const keyTime = 20 * time.Second
 
-// readPrivate reads a file that nobody else may read; one that is not there is empty.
+// readPrivate reads a file that nobody else may read; a missing file counts as empty.
 func readPrivate(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
