@@ -35,7 +35,7 @@ func answers(by chat.Principal) operation.Caller {
 func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) platform.Answer {
 	a, err := b.Backend.Approval(ctx, id)
 	if err != nil {
-		return says("This approval is not known any more.")
+		return says("This approval no longer exists.")
 	}
 	if a.State != approval.Open {
 		return says(b.tooLate(a))
@@ -48,11 +48,11 @@ func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) p
 	case err != nil:
 		return says(b.UserMessage(err))
 	case offer.Never != "":
-		return says("This cannot be allowed for good: " + b.MentionPeople(offer.Never) + ".")
+		return says("This cannot always be allowed: " + b.MentionPeople(offer.Never) + ".")
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "**How far shall your yes hold?**\n%s\n", mark.Small("what is kept holds "+mark.Line(offer.Where, 300)+"; `chorus permit allowed list` shows it"))
-	choose := platform.Select{Value: platform.ButtonValue(pressKeep, id), Hint: "Choose how far", Choices: []platform.Choice{{Label: "Only this time", Value: thisTime}}}
+	fmt.Fprintf(&out, "**What should be allowed from now on?**\n%s\n", mark.Small("the rule applies "+mark.Line(offer.Where, 300)+"; `chorus permit allowed list` shows it"))
+	choose := platform.Select{Value: platform.ButtonValue(pressKeep, id), Hint: "Choose what to allow", Choices: []platform.Choice{{Label: "Only this time", Value: thisTime}}}
 	for _, step := range offer.Rules {
 		fmt.Fprintf(&out, "- **%s**\n", mark.Line(step.Means, 200))
 		samples(&out, "also allows", step.Also)
@@ -78,7 +78,7 @@ func stepName(s operations.RuleStep) string {
 // answerAlways says yes for as far as somebody chose.
 func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, chosen string) platform.Answer {
 	if chosen == thisTime {
-		return replacing(cmp.Or(b.decide(ctx, id, by, true, ""), "Allowed, this time."))
+		return replacing(cmp.Or(b.decide(ctx, id, by, true, ""), "Allowed this time."))
 	}
 	offer, err := operations.ProposeRules.Call(ctx, b.Backend, answers(by), operations.ApprovalRef{ID: id})
 	if err != nil {
@@ -98,7 +98,7 @@ func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, ch
 		}
 		return replacing("Allowed from now on: " + mark.Line(step.Means, 200))
 	}
-	return replacing("That cannot be chosen any more; " + cmp.Or(offer.Never, "press the button again") + ".")
+	return replacing("That is no longer available; " + cmp.Or(offer.Never, "press the button again") + ".")
 }
 
 func replacing(text string) platform.Answer { return platform.Answer{Text: text, Replace: true} }

@@ -254,11 +254,11 @@ func (b *Bot) unavailable(f chat.File, why error) chat.File {
 	case errors.As(why, &said):
 		f.Trouble = said.Error()
 	case errors.Is(why, platform.ErrTooLarge):
-		f.Trouble = "it is larger than the " + attach.Size(maxFile) + " that are taken"
+		f.Trouble = "it is larger than the limit of " + attach.Size(maxFile)
 	case errors.Is(why, errNotSaved):
-		f.Trouble = "it came but could not be saved"
+		f.Trouble = "it arrived but could not be saved"
 	case errors.Is(why, platform.ErrStale):
-		f.Trouble = b.caps.Label + " does not have it any more; ask for it to be sent again"
+		f.Trouble = b.caps.Label + " no longer has it; ask for it to be sent again"
 	case errors.Is(why, context.DeadlineExceeded):
 		f.Trouble = b.caps.Label + " did not send it in time; ask for it to be sent again"
 	default:

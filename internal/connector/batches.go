@@ -140,7 +140,7 @@ type Trigger struct {
 func (b *Bot) Trigger(ctx context.Context, t Trigger) error {
 	switch {
 	case t.Kind.FromPlatform() || !t.Kind.Known():
-		return fmt.Errorf("%q does not come from us", t.Kind)
+		return fmt.Errorf("a trigger of kind %q cannot come from Chorus", t.Kind)
 	case t.ID == "" || t.Channel == "" || t.Agent == "":
 		return errors.New("a trigger needs an id, a channel and an agent")
 	}
@@ -172,7 +172,7 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	d := activate.Decide(room.Event{Kind: t.Kind, Message: room.Message{In: in}}, l.Agent, l.Rules, activate.Seen{}, nil)
 	switch {
 	case !l.IsRoom():
-		return Refusal(fmt.Sprintf("the channel is no room of %s", t.Agent))
+		return Refusal(fmt.Sprintf("the channel is not a room of %s", t.Agent))
 	case !d.Answer:
 		b.Log.Info("a trigger is ignored", "event", "trigger_ignored", "kind", t.Kind, "channel", t.Channel, "agent", t.Agent)
 		return nil

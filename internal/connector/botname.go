@@ -54,7 +54,7 @@ func (b *Bot) rename(ctx context.Context, guild, name string) bool {
 	case ctx.Err() != nil:
 		return false
 	case platform.Is(err, outbox.Forbidden):
-		b.Log.Warn("may not change my name; "+cmp.Or(b.caps.Hints.Rename, "name me yourself"), "event", "nickname_refused", "guild", guild, "name", name)
+		b.Log.Warn("not allowed to change my name; "+cmp.Or(b.caps.Hints.Rename, "name me yourself"), "event", "nickname_refused", "guild", guild, "name", name)
 	default:
 		b.Log.Warn("could not change my name", "event", "nickname_failed", "guild", guild, "name", name, "error", err)
 	}

@@ -132,7 +132,7 @@ func (b *Bot) Invoke(ctx context.Context, i platform.Invocation) platform.Answer
 			return b.whole(a)
 		}
 	}
-	return says("There is no such command.")
+	return says("This command does not exist.")
 }
 
 // maxAnswer leaves room in a message for what a platform adds.
@@ -230,14 +230,14 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 			return a
 		}
 	}
-	return says("This button is of another version of Chorus and does nothing any more.")
+	return says("This button is from another version of Chorus and no longer works.")
 }
 
 // decide answers an approval and has its card shown again, whoever asked and whenever.
 func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool, note string) string {
 	a, err := b.Backend.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
-		return "This approval is not known any more."
+		return "This approval no longer exists."
 	}
 	if err == nil {
 		if approval.IsQuestion(a.Actions) && !yes {
@@ -294,14 +294,14 @@ func (b *Bot) UserMessage(err error) string {
 	case errors.As(err, &refused):
 		text = refused.Error()
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
-		text = "it took too long and was given up; say it again in a moment"
+		text = "it took too long; try again in a moment"
 	case errors.As(err, &theirs) && !platform.Passing(err):
-		text = fmt.Sprintf("%s refused it: %s; perhaps my role lacks a permission here", b.caps.Label, cmp.Or(theirs.Said, string(theirs.Why)))
+		text = fmt.Sprintf("%s refused: %s; my role may lack a permission here", b.caps.Label, cmp.Or(theirs.Said, string(theirs.Why)))
 	case errors.As(err, &theirs):
-		text = b.caps.Label + " does not answer as it should; say it again in a moment"
+		text = b.caps.Label + " is not answering properly; try again in a moment"
 	default:
 		b.Log.Error("what somebody asked for failed", "event", "request_failed", "error", err)
-		text = "something failed inside Chorus, and its log says why; say it again in a moment"
+		text = "something failed inside Chorus, and its log says why; try again in a moment"
 	}
 	return render.SignNot + " " + split.Clip(text, 500)
 }
@@ -315,7 +315,7 @@ func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, ma
 	}
 	for _, p := range places {
 		if !manager && !b.Asker(ctx, p.Thread, by.ID) {
-			return "Only whoever asked can stop this, or somebody who may manage messages here."
+			return "Only the person who asked, or somebody who may manage messages here, can stop this."
 		}
 		ended, err := b.Backend.Abort(ctx, p.Thread, by.String(), false)
 		if err != nil {
@@ -325,7 +325,7 @@ func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, ma
 			return ""
 		}
 	}
-	return "Nothing is running here any more."
+	return "Nothing is running here."
 }
 
 // Asker reports whether the run that is on is for this person, or the thread theirs.

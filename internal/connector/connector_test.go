@@ -88,9 +88,9 @@ func TestErrorsAreToldPlainly(t *testing.T) {
 		{Refusal("there is none"), "there is none"},
 		{operation.Errorf(operation.NotFound, "not here"), "not here"},
 		{fmt.Errorf("list: %w", context.DeadlineExceeded), "took too long"},
-		{answered(outbox.Forbidden, "Missing Permissions"), "Discord refused it: Missing Permissions"},
-		{answered(outbox.Temporary, ""), "Discord does not answer as it should"},
-		{errors.New("disk I/O error"), "something failed inside Chorus, and its log says why; say it again"},
+		{answered(outbox.Forbidden, "Missing Permissions"), "Discord refused: Missing Permissions"},
+		{answered(outbox.Temporary, ""), "Discord is not answering properly"},
+		{errors.New("disk I/O error"), "something failed inside Chorus, and its log says why; try again"},
 	} {
 		if got := fakeBot(t, Backend{}).UserMessage(c.err); !strings.Contains(got, c.want) || !strings.HasPrefix(got, render.SignNot) || split.Length(got) > 510 {
 			t.Errorf("%v is told as %q", c.err, got)

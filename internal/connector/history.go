@@ -220,7 +220,7 @@ func (b *Bot) walk(ctx context.Context, in room.Channel, w *history.Walk) histor
 
 var (
 	errClosed = errors.New("this bot cannot read that channel")
-	errLate   = errors.New("no answer in time; write it again later")
+	errLate   = errors.New("no answer in time; try again later")
 )
 
 // page reads one page, if everybody who asked for it may read there themselves.

@@ -187,9 +187,9 @@ func (b *Bot) whyNotOpened(row journal.Outgoing) string {
 	case outbox.Forbidden:
 		return "the bot may not write in the channel"
 	case outbox.Gone, outbox.Nowhere:
-		return "the channel is not there any more"
+		return "the channel no longer exists"
 	default:
-		return b.caps.Label + " did not take the message: " + cmp.Or(row.Error, row.Why, string(row.State))
+		return b.caps.Label + " did not accept the message: " + cmp.Or(row.Error, row.Why, string(row.State))
 	}
 }
 

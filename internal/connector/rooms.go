@@ -140,7 +140,7 @@ func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
 	blocks = append(blocks, embedded(msg)...)
 	blocks = append(blocks, announced(msg)...)
 	if len(blocks) == 0 {
-		blocks = chat.TextBlocks("(a message without words)")
+		blocks = chat.TextBlocks("(a message without text)")
 	}
 	body := chat.Received{From: b.participant(msg.In.Guild, msg.Author), Silent: d.command, Principal: who, Blocks: blocks, ReplyTo: msg.ReplyTo, Intake: h.Intake, Prompt: h.Prompt,
 		Channel: msg.In.ID, Together: inRoom}

@@ -29,7 +29,7 @@ type Found struct {
 // match, the newest first: at most limit of them, and never further than a thousand messages.
 func (b *Bot) Older(ctx context.Context, channel, before string, limit int, match func(Found) bool) ([]Found, error) {
 	if b.can.history == nil {
-		return nil, Refusal(b.caps.Label + " keeps no history that could be read")
+		return nil, Refusal(b.caps.Label + " has no readable history")
 	}
 	var out []Found
 	for range olderPages {

@@ -23,7 +23,7 @@ func TestCommandsAreReadFromText(t *testing.T) {
 		"context save description=“a b” no":    "context/save map[description:a b] map[all:false] ",
 		"context save say \"a b\" twice":       "context/save map[description:say \"a b\" twice] map[] ",
 		"context save":                         "context/save map[] map[] /context save needs description: .",
-		"status now":                           `status map[] map[] "now" is too much for /status.`,
+		"status now":                           `status map[] map[] "now" is one value too many for /status.`,
 		"context":                              "none",
 		"context drop":                         "none",
 		"statuses":                             "none",

@@ -220,7 +220,7 @@ func (b *Bot) whyUndelivered(o journal.Outgoing, rest bool) string {
 		here = "Here is the rest of what I wanted to say."
 	}
 	if takenAway(o) {
-		return fmt.Sprintf("My message in %s was deleted before my answer was in it. %s", in, here)
+		return fmt.Sprintf("My message in %s was deleted before it contained my answer. %s", in, here)
 	}
 	switch outbox.Why(o.Why) {
 	case outbox.Forbidden:
@@ -228,10 +228,10 @@ func (b *Bot) whyUndelivered(o journal.Outgoing, rest bool) string {
 	case outbox.Archived:
 		return fmt.Sprintf("The thread %s is archived, and I may not open it again. %s", in, here)
 	case outbox.Gone, outbox.Nowhere:
-		return "The channel in which you asked is not there any more. " + here
+		return "The channel in which you asked no longer exists. " + here
 	case outbox.Broken:
-		return fmt.Sprintf("%s failed again and again to show my answer in %s, and I have stopped trying. %s", b.caps.Label, in, here)
+		return fmt.Sprintf("%s kept failing to show my answer in %s, so I stopped trying. %s", b.caps.Label, in, here)
 	default:
-		return fmt.Sprintf("%s did not take my answer in %s. %s", b.caps.Label, in, here)
+		return fmt.Sprintf("%s did not accept my answer in %s. %s", b.caps.Label, in, here)
 	}
 }

@@ -43,11 +43,11 @@ func (b *Bot) Upload(ctx context.Context, u Upload) (link string, err error) {
 	}
 	switch outbox.Why(row.Why) {
 	case outbox.Forbidden:
-		return "", Refusal("I may not attach files in this channel; somebody who manages the server can allow it")
+		return "", Refusal("I may not attach files in this channel; a server manager can allow it")
 	case outbox.Gone, outbox.Nowhere:
-		return "", Refusal("the channel is not there any more")
+		return "", Refusal("the channel no longer exists")
 	default:
-		return "", Refusal(b.caps.Label + " does not take this file: it may be too large for this server, or of a kind that is not allowed")
+		return "", Refusal(b.caps.Label + " does not accept this file: it may be too large for this server, or of a type that is not allowed")
 	}
 }
 

@@ -107,15 +107,15 @@ func (b *Bot) welcomePost(guild string) platform.Post {
 		return "`" + strings.TrimSpace("/"+b.CommandName(platform.Command{Name: name})+" "+options) + "`"
 	}
 	lines := []string{
-		fmt.Sprintf("**Hello, %s. I am %s.** I answer questions and do work: read and write files, run commands, keep notes and tasks.", mark.Line(guild, 60), mark.Line(b.Called(b.Name), 60)),
-		"- **Talk to me:** mention me (" + mark.Person(b.Self().ID) + "), reply to me, or use " + command("ask", "") + ". In direct messages you need no mention.",
+		fmt.Sprintf("**Hello, %s. I am %s.** I answer questions and do work: I read and write files, run commands, and keep notes and tasks.", mark.Line(guild, 60), mark.Line(b.Called(b.Name), 60)),
+		"- **Talk to me:** mention me (" + mark.Person(b.Self().ID) + "), reply to me, or use " + command("ask", "") + ". In direct messages you do not need to mention me.",
 	}
 	if b.can.commands != nil && b.can.channels != nil {
-		lines = append(lines, "- **Give me a channel:** "+command("agent init", "name:helper")+" makes an agent with a channel of its own. It is for those who may manage channels.")
+		lines = append(lines, "- **Give me a channel:** "+command("agent init", "name:helper")+" creates an agent with its own channel. It is for people who may manage channels.")
 	}
 	lines = append(lines,
-		"- **You decide:** what I may not do by myself I ask for first, and only those who may answer can say yes. "+command("access", "")+" shows what you may have me do.",
-		mark.Small(command("help", "")+" says how to reach me in the channel you are in, with examples that work there."))
+		"- **You decide:** I ask before I do anything I may not do alone, and only people with the right to approve can say yes. "+command("access", "")+" shows what I may do for you.",
+		mark.Small(command("help", "")+" explains how to reach me in your current channel, with examples."))
 	p := platform.Post{Text: b.Backend.Redact(strings.Join(lines, "\n"))}
 	if b.caps.MaxPanel > 0 {
 		p.Panel = platform.PanelWork

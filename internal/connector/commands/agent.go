@@ -16,7 +16,7 @@ func (o request) agentName() string {
 	return strings.ToLower(strings.TrimSpace(o.Text["name"]))
 }
 
-const onlyInGuilds = "This is for servers; in a direct message there are no agents to keep."
+const onlyInGuilds = "This only works on servers: direct messages have no agents of their own."
 
 func (b *Set) agents(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
@@ -39,7 +39,7 @@ func (b *Set) agents(ctx context.Context, o request) platform.Answer {
 		}
 		out.WriteByte('\n')
 	}
-	a := says(cmp.Or(strings.TrimSpace(out.String()), "There are no agents yet; "+b.typed("agent init", "")+" makes one."))
+	a := says(cmp.Or(strings.TrimSpace(out.String()), "There are no agents yet; create one with "+b.typed("agent init", "")+"."))
 	if len(list) > 0 {
 		pick := platform.Select{Value: platform.ButtonValue(pressAgent, "list"), Hint: "Change one of them"}
 		for _, one := range list {
@@ -67,7 +67,7 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 		name = l.Name
 	}
 	if name == "" {
-		return says("Nobody answers here; say which agent you mean with `name`.")
+		return says("No agent answers here; name one with `name`.")
 	}
 	value, change := o.Text["value"]
 	if !change {
@@ -88,7 +88,7 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 
 // settled says what is in force after a change.
 func settled(what string, now connector.Setting, note string) string {
-	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; it counts from the next run on"))
+	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; effective from the next run"))
 	if note != "" {
 		text += "\n" + note
 	}

@@ -34,18 +34,18 @@ func (b *Set) initAgent(ctx context.Context, o request) platform.Answer {
 	channel := mark.Channel(at.ID)
 	agent, err := b.Backend.CreateAgent(ctx, by, want, at.AgentChannel)
 	if err != nil {
-		return says(fmt.Sprintf("%s\nThe channel %s is there; say the same again, and only the rest is done.", b.UserMessage(err), channel))
+		return says(fmt.Sprintf("%s\nThe channel %s exists; repeat the command to do the rest.", b.UserMessage(err), channel))
 	}
 	b.NamesChanged()
 	text := fmt.Sprintf("**%s** is ready in %s: say something there.\n%s", agent.Name, channel,
 		mark.Small(fmt.Sprintf("model `%s`, permissions `%s`", code(agent.Model), code(agent.Permissions))))
 	switch {
 	case !at.now && !agent.New:
-		text += "\nThe channel and the agent were there already and are used; nothing of the agent was changed."
+		text += "\nThe channel and the agent already existed; the agent was not changed."
 	case !at.now:
-		text += "\nThe channel was there already and is used."
+		text += "\nThe channel already existed and is used."
 	case !agent.New:
-		text += "\nThe agent was there already and has a channel now; nothing else of it was changed."
+		text += "\nThe agent already existed and now has a channel; nothing else was changed."
 	}
 	return says(text)
 }
@@ -130,12 +130,12 @@ func (b *Set) maySee(ctx context.Context, o request, channel string) error {
 
 func (b *Set) channelRefused(err error, name string) string {
 	if errors.Is(err, errTaken) {
-		return fmt.Sprintf("%s The name %s is taken on this server: choose another.", render.SignNot, name)
+		return fmt.Sprintf("%s The name %s is taken on this server; choose another.", render.SignNot, name)
 	}
 	if platform.Is(err, outbox.Forbidden) {
-		return fmt.Sprintf("%s I may not make channels here. %s or make a text channel called `%s` yourself, and say the same again.", render.SignNot, b.Caps().Hints.MakeChannel, name)
+		return fmt.Sprintf("%s I may not create channels here. %s or create a text channel called `%s` yourself, then repeat the command.", render.SignNot, b.Caps().Hints.MakeChannel, name)
 	}
-	return b.UserMessage(fmt.Errorf("the channel could not be made: %w", err))
+	return b.UserMessage(fmt.Errorf("the channel could not be created: %w", err))
 }
 
 // retireTime is how long the question can be answered.
@@ -152,22 +152,22 @@ func (b *Set) destroyAgent(ctx context.Context, o request) platform.Answer {
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	text, keep := "its folder with everything in it is deleted", "gone"
+	text, keep := "its folder and everything in it is deleted", "gone"
 	if o.Flag["keep_files"] {
-		text, keep = "its folder goes to `.trash`", "keep"
+		text, keep = "its folder is moved to `.trash`", "keep"
 	}
 	switch {
 	case agent.Channel != "" && agent.MadeChannel:
 		text += fmt.Sprintf(", the channel %s is deleted with everything said in it", mark.Channel(agent.Channel))
 	case agent.Channel != "":
-		text += fmt.Sprintf(", the channel %s stays: it was there before", mark.Channel(agent.Channel))
+		text += fmt.Sprintf(", the channel %s stays, because it existed before", mark.Channel(agent.Channel))
 	}
 	button := func(what string) string {
 		return platform.ButtonValue(platform.PressRetire, o.by.ID+":"+what+":"+agent.Name)
 	}
-	return platform.Answer{Text: fmt.Sprintf("End **%s**? Then %s. What was said stays in the journal.", agent.Name, text), Buttons: []platform.Button{
+	return platform.Answer{Text: fmt.Sprintf("Delete **%s**? Then %s. The conversations stay in the journal.", agent.Name, text), Buttons: []platform.Button{
 		{Style: platform.Danger, Label: "End " + agent.Name, Value: button(keep)},
-		{Label: "Leave it", Value: button("leave")},
+		{Label: "Cancel", Value: button("leave")},
 	}}
 }
 
@@ -177,14 +177,14 @@ func (b *Set) retire(ctx context.Context, p platform.Press, id string) platform.
 	parts := strings.SplitN(id, ":", 3)
 	by := b.Principal(p.By)
 	if len(parts) != 3 || p.In.Guild == "" || p.In.Guild == "@me" || parts[0] != by.ID || b.channels == nil {
-		return says("This question is for whoever asked it.")
+		return says("Only the person who gave the command can answer this.")
 	}
 	keep, name := parts[1], parts[2]
 	if keep == "leave" {
 		return platform.Answer{Text: "**" + name + "** stays.", Replace: true}
 	}
 	if time.Since(p.MessageAt) > retireTime {
-		return says("That was asked a while ago; say `/agent destroy` again.")
+		return says("This question has expired; use `/agent destroy` again.")
 	}
 	caller := connector.Caller{By: by, Guild: p.In.Guild}
 	agent, err := b.Backend.CheckDeleteAgent(ctx, caller, name)
@@ -200,7 +200,7 @@ func (b *Set) retire(ctx context.Context, p platform.Press, id string) platform.
 		case platform.Is(err, outbox.Forbidden):
 			note = fmt.Sprintf("\nI may not delete %s; that is left to you.", mark.Channel(agent.Channel))
 		default:
-			return says(b.UserMessage(fmt.Errorf("the channel could not be deleted, so nothing was done: %w", err)))
+			return says(b.UserMessage(fmt.Errorf("the channel could not be deleted, so nothing was changed: %w", err)))
 		}
 	}
 	if err := b.Backend.DeleteAgent(ctx, caller, name, keep == "keep"); err != nil {

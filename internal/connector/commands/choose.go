@@ -19,7 +19,7 @@ const (
 )
 
 // hints are what the lists of often changed settings say.
-var hints = map[string]string{"model": "Choose the model", "permissions": "Choose what it may do"}
+var hints = map[string]string{"model": "Choose the model", "permissions": "Choose its permissions"}
 
 // chooser is the list of values that a setting can have; none: it can have any.
 func (b *Set) chooser(ctx context.Context, by connector.Caller, agent, key string) []platform.Select {
@@ -47,7 +47,7 @@ func (b *Set) chosenAgent(ctx context.Context, by connector.Caller, agent, said 
 		fmt.Fprintf(&out, "- %s: %s (%s)\n", now.Key, shownValue(now.Value), now.From)
 		a.Selects = append(a.Selects, b.chooser(ctx, by, agent, key)...)
 	}
-	out.WriteString(mark.Small(b.typed("agent config", "key:temperature value:0.3 name:"+agent) + " changes the rest"))
+	out.WriteString(mark.Small(b.typed("agent config", "key:temperature value:0.3 name:"+agent) + " changes other settings"))
 	a.Text = out.String()
 	return a
 }

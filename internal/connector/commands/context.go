@@ -38,7 +38,7 @@ func (b *Set) mine(ctx context.Context, o request) (mine []journal.Thread, other
 }
 
 // notYours is shown to those who may not change other people's conversations.
-const notYours = "The conversations here are not yours alone; whoever began one can do this, or somebody who may manage messages."
+const notYours = "These conversations are not all yours. The person who started one can do this, or somebody who may manage messages."
 
 func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 	rows, others, err := b.mine(ctx, o)
@@ -51,7 +51,7 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 			return says(b.UserMessage(err))
 		}
 		if !slices.ContainsFunc(rows, func(r journal.Thread) bool { return r.ID == row.ID }) {
-			return says("That conversation was begun by somebody else; they can clear it, or somebody who may manage messages.")
+			return says("Somebody else started that conversation. They can clear it, or somebody who may manage messages.")
 		}
 		rows, others = []journal.Thread{row}, 0
 	}
@@ -77,14 +77,14 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 	var out strings.Builder
 	switch {
 	case cleared > 0:
-		fmt.Fprintf(&out, "Cleared: %s of %s. They stay in the journal; the agent begins anew.", text.Count(messages, "message"), text.Count(cleared, "conversation"))
+		fmt.Fprintf(&out, "Cleared %s of %s. They stay in the journal; the agent starts over.", text.Count(messages, "message"), text.Count(cleared, "conversation"))
 	case busy == 0 && len(rows) == 0 && others > 0:
 		return says(notYours)
 	case busy == 0:
-		return says("There was nothing to clear.")
+		return says("There is nothing to clear.")
 	}
 	if busy > 0 {
-		fmt.Fprintf(&out, " %s still running and kept what it has; with `stop` it is stopped first and cleared too.", text.CountOf(busy, "conversation is", "conversations are"))
+		fmt.Fprintf(&out, " %s still running and was not cleared; use `stop` to stop and clear it.", text.CountOf(busy, "conversation is", "conversations are"))
 	}
 	return says(strings.TrimSpace(out.String()))
 }
@@ -154,12 +154,12 @@ func (b *Set) savedContexts(ctx context.Context, o request) platform.Answer {
 	for _, s := range list {
 		fmt.Fprintf(&out, "- `%s` %s **%s**, %s%s: %s\n", short(s.ID), mark.Time(s.At), s.Agent, text.Count(s.Messages, "message"), b.whose(s), aboutSaved(s, 160))
 	}
-	return says(cmp.Or(strings.TrimSpace(out.String()), "Nothing was saved here yet; `/context save` does."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "Nothing is saved here yet; save something with `/context save`."))
 }
 
 func (b *Set) whose(s connector.Saved) string {
 	if s.Quiet {
-		return ", by itself when it had been quiet"
+		return ", automatically after a quiet time"
 	}
 	return ", by " + b.MentionPeople(s.By)
 }
@@ -186,13 +186,13 @@ func (b *Set) restoreContext(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "Restored `%s`: %s in %s are before the agent's eyes again, in place of what was there.", short(done.ID), text.Count(done.Messages, "message"),
+	fmt.Fprintf(&out, "Restored `%s`: the agent sees %s in %s again, instead of what it saw before.", short(done.ID), text.Count(done.Messages, "message"),
 		text.Count(done.Conversations, "conversation"))
 	if done.Cleared > 0 {
 		fmt.Fprintf(&out, " %s cleared.", text.CountOf(done.Cleared, "conversation began later and is", "conversations began later and are"))
 	}
 	if done.LeftOut > 0 {
-		fmt.Fprintf(&out, " %s of it left out: not here, or not yours.", text.CountOf(done.LeftOut, "conversation was", "conversations were"))
+		fmt.Fprintf(&out, " %s left out: not here, or not yours.", text.CountOf(done.LeftOut, "conversation was", "conversations were"))
 	}
 	return says(out.String())
 }
@@ -283,8 +283,8 @@ func (b *Set) named(ctx context.Context, in room.Channel, name string) (journal.
 	case 1:
 		return found[0], nil
 	case 0:
-		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; `/thread list` shows them", name))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; see `/thread list`", name))
 	default:
-		return journal.Thread{}, connector.Refusal(fmt.Sprintf("%.60q is the beginning of %d conversations here; give more of it", name, len(found)))
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("%.60q matches %d conversations here; type more of it", name, len(found)))
 	}
 }

@@ -21,7 +21,7 @@ const forkMark = "-fork-"
 // forkHere forks the conversation that a message belongs to, as it was with that message.
 func (b *Set) forkHere(ctx context.Context, o request) platform.Answer {
 	if o.On == nil {
-		return says("Choose this in the menu of a message.")
+		return says("Use this from the menu of a message.")
 	}
 	message := o.On.ID
 	places, err := b.Backend.Places(ctx, b.Transport(), message)
@@ -38,7 +38,7 @@ func (b *Set) forkHere(ctx context.Context, o request) platform.Answer {
 		}
 		return b.fork(ctx, o, row, p.Seq, message)
 	}
-	return says("That message belongs to no conversation with an agent, so there is nothing to fork.")
+	return says("That message is not part of a conversation with an agent, so there is nothing to fork.")
 }
 
 // forkWhole forks a conversation as it is now.
@@ -72,17 +72,17 @@ func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int
 	}
 	text := fmt.Sprintf("Forked from %s by %s: %s. ", from, b.MentionPeople(o.by.String()), text.Count(n, "message"))
 	if channel == o.in.ID {
-		text += "Reply to this message to go on from there."
+		text += "Reply to this message to continue from there."
 	} else {
-		text += "Say something in this thread to go on from there."
+		text += "Write in this thread to continue from there."
 	}
 	if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(channel), Key: "fork/" + root, Thread: into, Seq: 1, Body: platform.Post{Text: text}.Body(), Final: true}); err != nil {
 		return says(b.UserMessage(err))
 	}
 	if channel != o.in.ID {
-		return says("Forked: it goes on in " + mark.Channel(channel) + ".")
+		return says("Forked: continue in " + mark.Channel(channel) + ".")
 	}
-	return says("Forked: reply to the message that I write now.")
+	return says("Forked: reply to my next message.")
 }
 
 // forkPlace says under which name a fork goes on, and in which channel.
@@ -92,7 +92,7 @@ func (b *Set) forkPlace(ctx context.Context, o request, row journal.Thread) (roo
 		return "", "", err
 	}
 	if connector.ListenerOf(listeners, row.Agent).Name == "" {
-		return "", "", connector.Refusal(fmt.Sprintf("the agent %s does not answer here any more, so nobody would go on with it", row.Agent))
+		return "", "", connector.Refusal(fmt.Sprintf("the agent %s no longer answers here, so nobody would continue the fork", row.Agent))
 	}
 	if r := connector.ListenerOf(listeners, row.Agent).Routing; r == "" || r == route.Reply {
 		root := "fork-" + o.ID
@@ -102,17 +102,17 @@ func (b *Set) forkPlace(ctx context.Context, o request, row journal.Thread) (roo
 		return root, o.in.ID, nil
 	}
 	if o.in.Guild == "" || o.in.Guild == room.Direct {
-		return "", "", connector.Refusal("a direct message is one conversation, and has no threads to fork into; ask in a channel of a server")
+		return "", "", connector.Refusal("a direct message is one conversation without threads to fork into; use this in a channel of a server")
 	}
 	if o.in.Private {
-		return "", "", connector.Refusal("a fork would be in a thread that everybody sees, and this one is private; nothing was done")
+		return "", "", connector.Refusal("the fork would be in a public thread, and this one is private, so nothing was done")
 	}
 	if !o.Allowed.OpenThreads {
-		return "", "", connector.Refusal("a fork is made in a thread of its own here, and you may not open threads in this channel")
+		return "", "", connector.Refusal("a fork here needs a thread of its own, and you may not open threads in this channel")
 	}
 	name := split.Clip("fork: "+titleOf(row), 90)
 	if b.opens == nil {
-		return "", "", connector.Refusal(b.Caps().Label + " has no threads that a fork could be made in")
+		return "", "", connector.Refusal(b.Caps().Label + " has no threads, so there is no place for a fork")
 	}
 	made, err := connector.Again(ctx, b.Bot, "open thread", func(ctx context.Context) (room.Channel, error) {
 		return b.opens.Open(ctx, o.in.Home(), name)

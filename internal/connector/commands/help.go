@@ -32,7 +32,7 @@ var optionMark = pattern.Lazy(`\b([a-z_]+):`)
 // topics are what this bot offers, in the order in which platforms show it. A command with
 // subcommands is a topic of its own.
 func (b *Set) topics() []topic {
-	out := []topic{{name: platform.TopicTalk, about: "Say something and end what it began"}, {name: platform.TopicLook, about: "See what happens here, why, and what it costs"}}
+	out := []topic{{name: platform.TopicTalk, about: "Give agents work, and stop it"}, {name: platform.TopicLook, about: "See what happens here, why, and what it costs"}}
 	for _, c := range b.Offers() {
 		name := cmp.Or(c.Topic, c.Name)
 		at := slices.IndexFunc(out, func(t topic) bool { return t.name == name })
@@ -87,7 +87,7 @@ func (b *Set) helpAbout(ctx context.Context, o request, about string) platform.A
 	if name := strings.ToLower(strings.TrimSpace(about)); name != "" && name != overview {
 		at := slices.IndexFunc(all, func(t topic) bool { return t.name == name })
 		if at < 0 {
-			return says(fmt.Sprintf("There is no topic %q; there are %s.", mark.Line(name, 40), strings.Join(topicNames(all), ", ")))
+			return says(fmt.Sprintf("There is no topic %q; choose one of %s.", mark.Line(name, 40), strings.Join(topicNames(all), ", ")))
 		}
 		a.Text = all[at].text()
 		return a
@@ -192,7 +192,7 @@ func (b *Set) listenerHere(ctx context.Context, in room.Channel) (connector.List
 func (b *Set) ask(ctx context.Context, o request) platform.Answer {
 	words := strings.TrimSpace(o.Text["prompt"])
 	if words == "" {
-		return says("Say what you want to know: the prompt is empty.")
+		return says("The prompt is empty. Write what you want to know.")
 	}
 	in := o.in
 	if o.Absent {
@@ -203,9 +203,9 @@ func (b *Set) ask(ctx context.Context, o request) platform.Answer {
 	case err != nil:
 		return says(b.UserMessage(err))
 	case !ok:
-		return says("I do not answer in this channel; ask me in another one, or in a direct message.")
+		return says("I do not answer in this channel. Ask me in another one, or in a direct message.")
 	case l.Blocks(o.By):
-		return says("You cannot ask me anything.")
+		return says("You are not allowed to ask me anything.")
 	case !o.Absent:
 		return platform.Answer{Say: words}
 	}

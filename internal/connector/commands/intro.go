@@ -15,14 +15,14 @@ import (
 // intro teaches whoever asks for help where they are: how to reach the agent, three things to try, and who may do what.
 func (b *Set) intro(ctx context.Context, o request) (string, error) {
 	if o.Absent {
-		return fmt.Sprintf("I am not in this channel. %s works all the same: the answer comes by direct message.", b.typed("ask", "")), nil
+		return fmt.Sprintf("I am not in this channel, but %s works: I answer in a direct message.", b.typed("ask", "")), nil
 	}
 	l, ok, err := b.listenerHere(ctx, o.in)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
-		return "I do not answer in this channel: it is not mine to read.", nil
+		return "I do not answer in this channel, because I am not set up to read it.", nil
 	}
 	parts := []string{b.reach(l, o.in)}
 	may, err := b.Backend.Access(ctx, connector.Caller{By: o.by, Guild: o.in.Guild}, l.Name, o.in)
@@ -49,13 +49,13 @@ func (b *Set) reach(l connector.Listener, in room.Channel) string {
 	name := mark.Line(b.Called(l.Name), 60)
 	switch me := mark.Person(b.Self().ID); {
 	case in.Guild == "" || in.Guild == room.Direct:
-		return fmt.Sprintf("I am **%s**. In direct messages everything you say is for me; no mention is needed.", name)
+		return fmt.Sprintf("I am **%s**. In direct messages you do not need to mention me.", name)
 	case l.IsRoom():
 		return fmt.Sprintf("I am **%s**. This channel is a room: I read everything, and answer when you mention me (%s), reply to me or use %s.", name, me, b.typed("ask", ""))
 	case l.Answer == route.AnswerAll:
-		return fmt.Sprintf("I am **%s**. I answer every message here, unless it is for another agent.", name)
+		return fmt.Sprintf("I am **%s**. I answer every message here unless it is for another agent.", name)
 	case l.Bound && l.Answer != route.AnswerMentioned:
-		return fmt.Sprintf("I am **%s**, and this channel is mine: I answer every message that is not for others. No mention is needed.", name)
+		return fmt.Sprintf("I am **%s**, and this is my channel: I answer every message that is not for somebody else. You do not need to mention me.", name)
 	default:
 		return fmt.Sprintf("I am **%s**. Here I answer when you mention me (%s), reply to a message of mine or use %s.", name, me, b.typed("ask", ""))
 	}
@@ -89,9 +89,9 @@ func (b *Set) tries(l connector.Listener, in room.Channel, may connector.Access)
 func those(right platform.Right) string {
 	switch right {
 	case platform.ManageChannels:
-		return "those who may manage channels"
+		return "people who may manage channels"
 	case platform.ManageGuild:
-		return "those who may manage the server"
+		return "people who may manage the server"
 	default:
 		return "everybody"
 	}
@@ -101,16 +101,16 @@ func those(right platform.Right) string {
 func (b *Set) whoMay(o request, may connector.Access) (out []string) {
 	switch {
 	case may.Nothing != "":
-		out = append(out, "On your word I do nothing here.")
+		out = append(out, "For you I do nothing here.")
 	case may.Open:
-		out = append(out, "On your word I do everything but what is refused to everybody.")
+		out = append(out, "For you I do everything except what is refused to everybody.")
 	default:
 		for _, p := range may.Profiles {
-			out = append(out, fmt.Sprintf("On your word, `%s`: %s.", code(p.Name), strings.TrimSuffix(p.Means, ".")))
+			out = append(out, fmt.Sprintf("For you, `%s`: %s.", code(p.Name), strings.TrimSuffix(p.Means, ".")))
 		}
 	}
 	if may.Answers != "" {
-		out = append(out, "Before I do more I ask. "+capital(strings.ReplaceAll(may.Answers, ", ", " or "))+" may say yes.")
+		out = append(out, "For anything else I ask first. "+capital(strings.ReplaceAll(may.Answers, ", ", " or "))+" may approve.")
 	}
 	byRight := map[platform.Right][]string{}
 	for _, c := range b.Offers() {

@@ -80,7 +80,7 @@ func (b *Set) status(ctx context.Context, o request) platform.Answer {
 		b.statusOf(ctx, &out, l, o.in, rows)
 	}
 	if len(listeners) == 0 {
-		out.WriteString("Nobody answers here.\n")
+		out.WriteString("No agent answers here.\n")
 	}
 	running := 0
 	for _, row := range rows {
@@ -90,14 +90,14 @@ func (b *Set) status(ctx context.Context, o request) platform.Answer {
 		}
 	}
 	if running == 0 {
-		out.WriteString("Nothing runs here.\n")
+		out.WriteString("Nothing is running here.\n")
 	}
 	open, err := b.waitingHere(ctx, rows)
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
 	for _, a := range open {
-		fmt.Fprintf(&out, "- waits for a yes: `%s`, asked %s\n", mark.Line(b.Backend.Redact(publish.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
+		fmt.Fprintf(&out, "- needs approval: `%s`, asked %s\n", mark.Line(b.Backend.Redact(publish.CallLabel(a.Call.Name, a.Call.Args)), 80), mark.Ago(a.AskedAt))
 	}
 	b.spent(ctx, &out, o)
 	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true}
@@ -129,7 +129,7 @@ func behind(row journal.Thread) string {
 	if row.Waiting == 0 {
 		return ""
 	}
-	return fmt.Sprintf(", %d more wait", row.Waiting)
+	return fmt.Sprintf(", %d more waiting", row.Waiting)
 }
 
 // spent is what somebody paid for today, and for those who keep the server what all did.
@@ -142,7 +142,7 @@ func (b *Set) spent(ctx context.Context, out *strings.Builder, o request) {
 	out.WriteString(mark.Small("today (UTC) you spent " + dollars(mine.Total)))
 	if o.Allowed.ManageGuild {
 		if all, err := b.spentBy(ctx, o, "today"); err == nil {
-			fmt.Fprintf(out, ", all on this server together %s", dollars(all.Total))
+			fmt.Fprintf(out, ", everybody on this server %s", dollars(all.Total))
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 		stops = append(stops, platform.Choice{Label: split.Clip(fmt.Sprintf("Stop %d: %s", n, titleOf(row)), maxChoice), Value: haltID(row.ID)})
 	}
 	if out.Len() == 0 {
-		return says("Nothing runs here, and nothing waits.")
+		return says("Nothing is running or waiting here.")
 	}
 	if n > maxStops {
 		a.Buttons, a.Selects = nil, []platform.Select{{Value: platform.ButtonValue(platform.PressHalt, chosen), Hint: "Stop one of them", Choices: stops}}
@@ -203,19 +203,19 @@ func (b *Set) halt(ctx context.Context, in room.Channel, id string, by chat.Prin
 			return b.kill(ctx, row, by, manager)
 		}
 	}
-	return "That conversation is not here any more."
+	return "That conversation is no longer here."
 }
 
 func (b *Set) kill(ctx context.Context, row journal.Thread, by chat.Principal, manager bool) string {
 	if !manager && !b.Asker(ctx, row.ID, by.ID) {
-		return "Only whoever asked can stop this, or somebody who may manage messages here."
+		return "Only the person who asked, or somebody who may manage messages here, can stop this."
 	}
 	ended, err := b.Backend.Abort(ctx, row.ID, by.String(), true)
 	switch {
 	case err != nil:
 		return b.UserMessage(err)
 	case !ended:
-		return "It was over already: " + titleOf(row)
+		return "It had already ended: " + titleOf(row)
 	default:
 		return "Stopped: " + titleOf(row)
 	}
@@ -234,7 +234,7 @@ func (b *Set) queued(ctx context.Context, o request) platform.Answer {
 		fmt.Fprintf(&out, "**%s** (%s): %s\n", titleOf(row), row.Agent, b.going(ctx, row))
 		b.waitingIn(ctx, &out, row, "")
 	}
-	return says(cmp.Or(strings.TrimSpace(out.String()), "Nobody waits here."))
+	return says(cmp.Or(strings.TrimSpace(out.String()), "Nobody is waiting here."))
 }
 
 // waitingIn lists who waits for a conversation, by place.

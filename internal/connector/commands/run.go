@@ -118,15 +118,15 @@ func (b *Set) stopAll(ctx context.Context, in room.Channel, by chat.Principal, m
 	case ended > 0:
 		return fmt.Sprintf("Stopped %d.", ended)
 	case others > 0:
-		return "What runs here was asked for by others; they can stop it, or somebody who may manage messages."
+		return "Other people asked for what runs here. They can stop it, or somebody who may manage messages."
 	default:
-		return "Nothing runs here."
+		return "Nothing is running here."
 	}
 }
 
 func (b *Set) steerHere(ctx context.Context, o request) platform.Answer {
 	if strings.TrimSpace(o.Text["message"]) == "" {
-		return says("Say what to tell the run: the message is empty.")
+		return says("The message is empty. Write what to tell the run.")
 	}
 	return says(b.steer(ctx, o.in, o.by, o.Text["message"]))
 }
@@ -145,9 +145,9 @@ func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 		if err != nil {
 			return b.UserMessage(err)
 		}
-		return "Said to: " + titleOf(row)
+		return "Sent to: " + titleOf(row)
 	}
-	return "Nothing runs here; say it in the channel instead."
+	return "Nothing is running here; write it in the channel instead."
 }
 
 // spentBy is what everybody spent on the server, for those who manage it, and else what the caller did.

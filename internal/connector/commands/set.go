@@ -109,7 +109,7 @@ func says(text string) platform.Answer { return platform.Answer{Text: text} }
 func forWriters(h handler) handler {
 	return func(b *Set, ctx context.Context, o request) platform.Answer {
 		if !o.Allowed.Write {
-			return says("You may not write here, so you cannot do this here either.")
+			return says("You may not write here, so you cannot do this here.")
 		}
 		return h(b, ctx, o)
 	}

@@ -44,7 +44,7 @@ func (b *Set) showSettings(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	var out strings.Builder
-	out.WriteString("**What holds here for agents that say nothing else**\n")
+	out.WriteString("**Default settings for agents here**\n")
 	for _, s := range list {
 		fmt.Fprintf(&out, "- %s: %s (%s)\n", s.Key, shownValue(s.Value), s.From)
 	}
@@ -92,7 +92,7 @@ func (b *Set) access(ctx context.Context, o request) platform.Answer {
 	who := "You"
 	if person, ok := o.Person["person"]; ok && person.ID != o.by.ID {
 		if !o.Allowed.ManageGuild {
-			return says("What others may is for those who may manage the server; without `person` you see your own.")
+			return says("Only people who may manage the server can see the rights of others. Leave out `person` to see yours.")
 		}
 		of.By, who = b.Principal(person), mark.Person(person.ID)
 	}
@@ -101,7 +101,7 @@ func (b *Set) access(ctx context.Context, o request) platform.Answer {
 		return says(b.UserMessage(err))
 	}
 	if !ok {
-		return says("Nobody answers here, so nothing is done on anybody's word.")
+		return says("No agent answers here, so nothing is done for anybody.")
 	}
 	a, err := b.Backend.Access(ctx, of, l.Name, o.in)
 	if err != nil {
@@ -121,13 +121,13 @@ func accessText(a connector.Access, who, agent string, roles []string) string {
 	if a.Nothing != "" {
 		fmt.Fprintf(&out, "Nothing: %s\n", a.Nothing)
 	} else if a.Open {
-		out.WriteString("Everything but what is refused to everybody.\n")
+		out.WriteString("Everything except what is refused to everybody.\n")
 	}
 	for _, p := range a.Profiles {
 		fmt.Fprintf(&out, "- `%s`: %s\n", code(p.Name), p.Means)
 	}
 	if len(a.Profiles) > 1 {
-		out.WriteString("Each of these must allow it; the strictest decides.\n")
+		out.WriteString("Each of these must allow an action; the strictest one decides.\n")
 	}
 	out.WriteString("**Why**\n")
 	for _, l := range a.Limits {
@@ -137,10 +137,10 @@ func accessText(a connector.Access, who, agent string, roles []string) string {
 		out.WriteString(mark.Small("roles that count: "+strings.Join(roles, ", ")) + "\n")
 	}
 	if a.Answers != "" {
-		fmt.Fprintf(&out, "What must be asked is answered by: %s.\n", a.Answers)
+		fmt.Fprintf(&out, "Approvals are answered by: %s.\n", a.Answers)
 	}
 	if len(a.Gives) == 0 {
-		fmt.Fprintf(&out, "%s %s no right to give agents more than they have.", who, have)
+		fmt.Fprintf(&out, "%s %s no right to give agents more permissions.", who, have)
 	} else {
 		fmt.Fprintf(&out, "%s may give agents: `%s`.", who, strings.Join(a.Gives, "`, `"))
 	}

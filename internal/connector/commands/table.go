@@ -30,46 +30,46 @@ func list() []platform.Command {
 	talk := func(c platform.Command) platform.Command { return topic(platform.TopicTalk, c) }
 	look := func(c platform.Command) platform.Command { return topic(platform.TopicLook, c) }
 	anywhere := func(c platform.Command) platform.Command { c.Anywhere = true; return c }
-	thread := completed("thread", "The conversation: its id, or a beginning of it")
+	thread := completed("thread", "The conversation's id, or the start of it")
 	all := []platform.Command{
-		anywhere(look(one("help", "What I can do here and how to reach me", completed("topic", "More about some of the commands")))),
-		anywhere(talk(platform.Command{Name: "ask", Description: "Ask me something, also in channels where I do not answer by myself", Speaks: true, Options: []platform.Option{
-			{Name: "prompt", Description: "What you want to know or have done", Required: true, MaxLength: maxPrompt}, {Name: "file", Description: "Something to look at", Kind: platform.Upload}}})),
-		{Name: "agent", Description: "Make agents with channels of their own, change and end them", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
-			one("init", "Make an agent with a channel of its own", required(text("name", "2 to 32 of a-z, 0-9 and hyphens; also the channel's")),
-				completed("model", "provider/model; without it, the server's"), completed("permissions", "What it may do; without it, the server's"), text("prompt", "Who it is")),
-			one("destroy", "End an agent and its channel; you are asked again", required(completed("name", "Which agent")), flag("keep_files", "Keep its folder, in .trash")),
-			one("list", "Which agents there are"),
-			one("config", "Show or change what holds for an agent", required(completed("key", "Which setting")),
-				completed("value", "What it shall be; default takes the agent's own away; without it, what it is"), completed("name", "Which agent; without it, the one that answers here")),
+		anywhere(look(one("help", "What I can do here, and how to reach me", completed("topic", "Show more about these commands")))),
+		anywhere(talk(platform.Command{Name: "ask", Description: "Ask me something, even in channels where I do not normally answer", Speaks: true, Options: []platform.Option{
+			{Name: "prompt", Description: "Your question or task", Required: true, MaxLength: maxPrompt}, {Name: "file", Description: "A file for me to look at", Kind: platform.Upload}}})),
+		{Name: "agent", Description: "Create, change and delete agents with their own channels", GuildOnly: true, Needs: platform.ManageChannels, Sub: []platform.Command{
+			one("init", "Create an agent with its own channel", required(text("name", "Name of the agent and its channel: 2 to 32 characters of a-z, 0-9 and hyphens")),
+				completed("model", "Model as provider/model (default: the server's)"), completed("permissions", "Permission profile (default: the server's)"), text("prompt", "Who the agent is")),
+			one("destroy", "Delete an agent and its channel, after confirmation", required(completed("name", "Which agent")), flag("keep_files", "Keep its folder in .trash")),
+			one("list", "List agents"),
+			one("config", "Show or change a setting of an agent", required(completed("key", "Which setting")),
+				completed("value", "New value; \"default\" removes the agent's own; leave out to show the current one"), completed("name", "Agent (default: the one that answers here)")),
 		}},
-		{Name: "settings", Description: "What holds for the agents of this server", GuildOnly: true, Needs: platform.ManageGuild, Sub: []platform.Command{
-			one("model", "The model of agents that have none of their own", required(completed("model", "provider/model; default: the global one"))),
-			one("permissions", "What agents may do that have no profile of their own, and new ones", required(completed("profile", "Its name; default: the global one"))),
-			one("show", "What is set, and where it comes from"),
+		{Name: "settings", Description: "Settings for the agents of this server", GuildOnly: true, Needs: platform.ManageGuild, Sub: []platform.Command{
+			one("model", "Set the model of agents without their own", required(completed("model", "Model as provider/model, or \"default\" for the global one"))),
+			one("permissions", "Set the permission profile of new agents and of agents without their own", required(completed("profile", "Name of the profile, or \"default\" for the global one"))),
+			one("show", "Show settings and where they come from"),
 			one("validate-keys", "Ask the vendors whether they accept our keys"),
 		}},
-		look(one("access", "Who may do what here, and why", platform.Option{Name: "person", Description: "Somebody else; for those who may manage the server", Kind: platform.Person})),
-		talk(one("stop", "Stop what runs in this channel", flag("all", "Also refuse what waits"))),
-		talk(one("steer", "Say something to the run that is on", required(text("message", "What to say")))),
-		anywhere(look(one("cost", "What you spent; for those who may manage the server, what all did here", text("since", "24h, 7d, today, month, all or a date; without it 24h")))),
-		look(one("status", "Who answers here and how, what runs, pending approvals, what you spent today")),
-		look(one("tasks", "What runs and what waits in this channel, with a button to stop each")),
-		look(one("queue", "Who waits here for an answer, and at which place")),
-		{Name: "thread", Description: "The conversations of this channel", Sub: []platform.Command{
-			one("list", "Which there are, the newest first"),
-			one("kill", "Stop one, with everything that waits for it", required(thread)),
-			one("history", "What one did, step by step, and how long each took", thread),
-			one("fork", "Go on with a copy of one, as a conversation of its own", required(thread)),
+		look(one("access", "Show who may do what here, and why", platform.Option{Name: "person", Description: "Somebody else (only for people who may manage the server)", Kind: platform.Person})),
+		talk(one("stop", "Stop everything that runs in this channel", flag("all", "Also drop waiting prompts"))),
+		talk(one("steer", "Send a message to the active run", required(text("message", "The message")))),
+		anywhere(look(one("cost", "Show what you spent, or for server managers what everybody spent here", text("since", "24h, 7d, today, month, all or a date (default: 24h)")))),
+		look(one("status", "Show who answers here, what runs, pending approvals and what you spent today")),
+		look(one("tasks", "Show what runs and what waits in this channel, with buttons to stop it")),
+		look(one("queue", "Show who waits for an answer here, and in which place")),
+		{Name: "thread", Description: "Manage the conversations of this channel", Sub: []platform.Command{
+			one("list", "List conversations, newest first"),
+			one("kill", "Stop a conversation and drop its waiting prompts", required(thread)),
+			one("history", "Show what a conversation did, step by step, with times", thread),
+			one("fork", "Continue with a copy of a conversation", required(thread)),
 		}},
 		talk(platform.Command{Name: forkName, Menu: true}),
-		{Name: "context", Description: "What the agent here is shown", Sub: []platform.Command{
-			one("clear", "Begin anew: what was said so far is not shown to the agent any more", completed("thread", "Only this conversation"), flag("stop", "Stop what runs first, and clear it too")),
-			one("save", "Keep what was said, with a summary; nothing is cleared", text("description", "What you will look for it by")),
-			one("history", "What was kept here"),
-			one("restore", "Put what was kept in place of what is there now", required(completed("session_id", "The id, or its beginning"))),
+		{Name: "context", Description: "Manage what the agent sees of this channel's conversations", Sub: []platform.Command{
+			one("clear", "Start over: the agent no longer sees earlier messages", completed("thread", "Clear only this conversation"), flag("stop", "Stop active runs first, and clear them too")),
+			one("save", "Save the conversation with a summary; nothing is cleared", text("description", "A description to find it by")),
+			one("history", "List what was saved here"),
+			one("restore", "Replace the current context by a saved one", required(completed("session_id", "The id, or the start of it"))),
 		}},
-		look(one("why", "How an answer came about: who asked, what was allowed and read, what it cost", text("message", "A link to the answer, or its id; without it the last one here"))),
+		look(one("why", "Explain an answer: who asked, what was allowed and read, what it cost", text("message", "A link to the answer, or its id (default: the last one here)"))),
 		look(platform.Command{Name: whyName, Menu: true}),
 	}
 	for i := range all {

@@ -35,13 +35,13 @@ func (b *Set) threads(ctx context.Context, o request) platform.Answer {
 		if row.Listing == listedPinned {
 			pin = "📌 "
 		}
-		fmt.Fprintf(&out, "- %s`%s` **%s** (%s): %s, moved %s%s\n", pin, row.ID.Thread(), titleOf(row), row.Agent, b.going(ctx, row), mark.Ago(row.LastActive), behind(row))
+		fmt.Fprintf(&out, "- %s`%s` **%s** (%s): %s, last active %s%s\n", pin, row.ID.Thread(), titleOf(row), row.Agent, b.going(ctx, row), mark.Ago(row.LastActive), behind(row))
 	}
 	if more := len(rows) - maxListed; more > 0 {
-		out.WriteString(mark.Small(fmt.Sprintf("and %d older ones", more)) + "\n")
+		out.WriteString(mark.Small(fmt.Sprintf("and %d older conversations", more)) + "\n")
 	}
 	if archived > 0 {
-		out.WriteString(mark.Small(fmt.Sprintf("%d archived; `/thread unarchive` lists them while you type", archived)))
+		out.WriteString(mark.Small(fmt.Sprintf("%d archived; `/thread unarchive` suggests them as you type", archived)))
 	}
 	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no conversations here yet."))
 }
@@ -108,7 +108,7 @@ func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 		}
 	}
 	if len(s.Runs) == 0 {
-		out.WriteString("Nothing has been done in it yet.")
+		out.WriteString("It has no runs yet.")
 	}
 	return says(strings.TrimSpace(out.String()))
 }
@@ -116,7 +116,7 @@ func (b *Set) threadHistory(ctx context.Context, o request) platform.Answer {
 // ending says how a run ended, and after how long.
 func ending(t render.RunSteps) string {
 	if t.End == nil {
-		return fmt.Sprintf("still on for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
+		return fmt.Sprintf("running for %s, on `%s`", render.Duration(time.Since(t.Began).Truncate(time.Second)), t.Model)
 	}
 	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), text.Count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
 }
@@ -124,7 +124,7 @@ func ending(t render.RunSteps) string {
 // outcome is why a run ended, in words.
 func outcome(t render.RunSteps) string {
 	if t.End == nil {
-		return "still on"
+		return "still running"
 	}
 	switch t.End.Reason {
 	case "done":
@@ -132,9 +132,9 @@ func outcome(t render.RunSteps) string {
 	case "aborted":
 		return "stopped"
 	case "limit":
-		return "ended at the limit of steps"
+		return "stopped at the step limit"
 	case "budget":
-		return "ended at a budget"
+		return "stopped by a budget"
 	case "denied":
 		return "not allowed"
 	default:

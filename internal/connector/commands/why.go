@@ -24,7 +24,7 @@ func (b *Set) why(ctx context.Context, o request) platform.Answer {
 		message = o.On.ID
 	} else if link := o.Text["message"]; link != "" {
 		if message = messageIn(link); message == "" {
-			return says(strings.TrimSpace("That is no link to a message, and no id of one. " + b.Caps().Hints.CopyLink))
+			return says(strings.TrimSpace("That is not a message link or id. " + b.Caps().Hints.CopyLink))
 		}
 	}
 	if message != "" {
@@ -43,7 +43,7 @@ func (b *Set) why(ctx context.Context, o request) platform.Answer {
 			return b.explain(ctx, o, row, t)
 		}
 	}
-	return says("Nothing has been answered here yet.")
+	return says("There are no answers here yet.")
 }
 
 // messageIn is the id in a link to a message, or the id itself; "": neither.
@@ -79,9 +79,9 @@ func (b *Set) whyMessage(ctx context.Context, o request, message string) platfor
 		if run != "" && t.Run != "" {
 			return b.explain(ctx, o, row, t)
 		}
-		return says("Nobody has answered that message yet.")
+		return says("That message has no answer yet.")
 	}
-	return says("That message is none of an agent's answers in this channel, nor a question to one.")
+	return says("That message is not an agent's answer in this channel, and not a question to one.")
 }
 
 // runOf is the run that a message belongs to; "": none.
@@ -110,15 +110,15 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 			fmt.Fprintf(&out, "%s asked %s: %s\n", who, mark.Ago(ev.At), mark.Line(b.Backend.Redact(words), 100))
 		}
 	}
-	fmt.Fprintf(&out, "**%s** worked on it under the profile `%s`, and it was %s.\n", row.Agent, cmp.Or(t.Profile, "none"), ending(t))
+	fmt.Fprintf(&out, "**%s** worked on it with the profile `%s`. Result: %s.\n", row.Agent, cmp.Or(t.Profile, "none"), ending(t))
 	if t.End != nil && t.End.Error != nil {
 		fmt.Fprintf(&out, "What went wrong: %s\n", mark.Line(t.End.Error.Message, 200))
 	}
 	for _, d := range t.Dropped {
-		fmt.Fprintf(&out, "A setting had no effect: %s\n", mark.Line(d, 200))
+		fmt.Fprintf(&out, "Setting without effect: %s\n", mark.Line(d, 200))
 	}
 	for _, why := range t.Left {
-		fmt.Fprintf(&out, "Left out of what it was shown: %s\n", mark.Line(why, 200))
+		fmt.Fprintf(&out, "Left out of its context: %s\n", mark.Line(why, 200))
 	}
 	b.rulings(ctx, &out, o, row, t)
 	list := func(what string, files []string) {
@@ -131,16 +131,16 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 			list("It knew from the start", knew)
 		}
 	}
-	list("It was reminded of", t.Noted)
+	list("Its notes included", t.Noted)
 	list("It read", t.Read)
 	list("It changed", t.Changed)
 	if len(t.Read)+len(t.Changed) == 0 {
-		out.WriteString("It read no files and changed none.\n")
+		out.WriteString("It did not read or change any files.\n")
 	}
 	in := t.Usage.Input + t.Usage.CacheRead + t.Usage.CacheWrite
 	fmt.Fprintf(&out, "Tokens: %s", render.Tokens(t.Usage))
 	if in > 0 {
-		fmt.Fprintf(&out, "; %d %% of what went in was cached", t.Usage.CacheRead*100/in)
+		fmt.Fprintf(&out, "; %d %% of the input was cached", t.Usage.CacheRead*100/in)
 	}
 	if t.End != nil {
 		fmt.Fprintf(&out, ". It cost %s.", cmp.Or(render.Money(t.End.Cost), "nothing"))
@@ -169,9 +169,9 @@ func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row 
 		by := strings.TrimPrefix(line.Detail, "by ")
 		switch line.Decision {
 		case "ask_approved":
-			fmt.Fprintf(out, "- `%s` was asked for, and %s said yes%s\n", action, b.MentionPeople(by), rule)
+			fmt.Fprintf(out, "- `%s` needed approval, and %s approved it%s\n", action, b.MentionPeople(by), rule)
 		case "ask_denied":
-			fmt.Fprintf(out, "- `%s` was asked for, and %s said no%s\n", action, b.MentionPeople(by), rule)
+			fmt.Fprintf(out, "- `%s` needed approval, and %s denied it%s\n", action, b.MentionPeople(by), rule)
 		case "allow":
 			fmt.Fprintf(out, "- `%s` was allowed%s\n", action, rule)
 		default:

@@ -285,7 +285,7 @@ func commands(p *program) {
 	p.say("/steer")
 	p.shown("what /steer needs", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "/steer needs message") })
 	p.say("/steer message=faster please")
-	p.shown("the answer to /steer", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "Nothing runs here") })
+	p.shown("the answer to /steer", func(m platformtest.Shown) bool { return strings.Contains(m.Text, "Nothing is running here") })
 	p.say("/help")
 	p.shown("the list of commands", func(m platformtest.Shown) bool {
 		return strings.Contains(m.Text, "`/access`") && !strings.Contains(m.Text, "/settings")

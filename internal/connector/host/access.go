@@ -36,14 +36,14 @@ func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string,
 		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: from})
 	}
 	if len(l.Channels) == 0 {
-		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "`channels` of the configuration do not name it"})
+		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "not named in `channels` of the configuration"})
 	}
 	if g, ok := l.Grants.Grant(of.By); ok {
 		from := "`access` of the configuration: " + g.To
 		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
-			from = "built in for everybody on " + h.Platform.Label + "; `access` of the configuration can say otherwise"
+			from = "built in for everybody on " + h.Platform.Label + "; change it with `access` in the configuration"
 		}
-		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "whoever says it", Profile: g.Profile, From: from})
+		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "the person who asks", Profile: g.Profile, From: from})
 	}
 	checks, err := l.Checks([]transcript.Sender{{Principal: of.By}})
 	if err != nil {
@@ -58,7 +58,7 @@ func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string,
 	}
 	out.Open = len(checks) == 1 && l.Allows(checks[0])
 	by, _ := bot.Asked(bot.Permissions, "by")
-	out.Answers = strings.NewReplacer("asker", "whoever asked", "local", "whoever sits at the terminal").Replace(by)
+	out.Answers = strings.NewReplacer("asker", "the person who asked", "local", "the person at the terminal").Replace(by)
 	for _, name := range runsetup.ProfileNames(bot) {
 		if may, _ := l.Grants.MayGive(name, of.By); may {
 			out.Gives = append(out.Gives, name)
@@ -70,19 +70,19 @@ func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string,
 // profileMeans is a profile in a sentence.
 func profileMeans(bot *config.Bot, name string) string {
 	if own, ok := bot.Profiles[name]; ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil) {
-		return fmt.Sprintf("a profile of the configuration: %d rules allow, %d ask, %d deny; what no rule names is refused", len(own.Allow), len(own.Ask), len(own.Deny))
+		return fmt.Sprintf("a profile of the configuration: %d rules allow, %d ask, %d deny; anything else is refused", len(own.Allow), len(own.Ask), len(own.Deny))
 	}
 	switch name {
 	case gate.Everything:
-		return "everything but what is refused to everybody"
+		return "everything except what is refused to everybody"
 	case "standard":
-		return "reads and writes its workspace, local git; asks before commands, pushes, the network, other services, and changes of itself"
+		return "reads and writes its workspace, uses local git; asks before commands, pushes, network access, other services, and changes to itself"
 	case "guarded":
-		return "everything that stays here; refuses what changes things elsewhere: pushes, pull requests, releases"
+		return "everything local; refuses changes elsewhere: pushes, pull requests, releases"
 	case "locked":
 		return "reads its workspace and changes nothing"
 	default:
-		return "rules of a file"
+		return "rules from a file"
 	}
 }
 

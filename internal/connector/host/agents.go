@@ -69,7 +69,7 @@ func (h *Backend) mayChange(by connector.Caller, detail string) error {
 		}
 		j := c.Profile.Judge([]permit.Request{{Tool: "self_edit", Detail: detail}}, permit.JudgeOptions{Home: h.App.Home.Dir(), Who: permit.Who{Roles: who.Roles}})
 		if j.Verdict == permit.Deny {
-			return operation.Errorf(operation.Forbidden, "you have the rights of %s here, which do not allow this; `/access` says why", c.Profile.Name())
+			return operation.Errorf(operation.Forbidden, "you have the rights of %s here, which do not allow this; see `/access`", c.Profile.Name())
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ func (h *Backend) mayChangeProfile(by connector.Caller, from, profile string) er
 		return operation.InvalidField("permissions", "%v", err)
 	}
 	if may, why := gate.Grants(bot).MayChange(from, profile, by.By); !may {
-		return operation.Errorf(operation.Forbidden, "%s; `access` and `editors` in the configuration say who may", toYou(why, by.By))
+		return operation.Errorf(operation.Forbidden, "%s; see `access` and `editors` in the configuration", toYou(why, by.By))
 	}
 	return nil
 }
@@ -142,9 +142,9 @@ func (h *Backend) notThere(by connector.Caller, name string, err error) error {
 		return h.handler.ToError(err)
 	}
 	if h.isBot(name) || name == chat.DefaultAgent {
-		return operation.Errorf(operation.NotFound, "%s has no file of its own yet; `/agent init name:%s` makes it, and the global configuration holds until then", name, name)
+		return operation.Errorf(operation.NotFound, "%s has no file of its own yet and uses the global configuration; create the file with `/agent init name:%s`", name, name)
 	}
-	return operation.Errorf(operation.NotFound, "there is no agent %.80q on this server; `/agent list` shows those there are", name)
+	return operation.Errorf(operation.NotFound, "there is no agent %.80q on this server; see `/agent list`", name)
 }
 
 // CheckNewAgent implements connector.Admin.
@@ -157,7 +157,7 @@ func (h *Backend) CheckNewAgent(ctx context.Context, by connector.Caller, want c
 	}
 	if _, err := h.agents.FindAgent(ctx, want.Name); err == nil {
 		if _, err := h.own(ctx, by, want.Name); err != nil {
-			return operation.Errorf(operation.Conflict, "the name %s is taken: choose another", want.Name)
+			return operation.Errorf(operation.Conflict, "the name %s is taken; choose another", want.Name)
 		}
 	} else if h.isBot(want.Name) || want.Name == chat.DefaultAgent {
 		bot, err := h.App.Settings.BotIn(want.Name, by.Guild)
@@ -291,7 +291,7 @@ func (h *Backend) CheckDeleteAgent(ctx context.Context, by connector.Caller, nam
 	case err != nil:
 		return connector.AgentView{}, h.handler.ToError(err)
 	case busy:
-		return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is at work; `/stop` in its channel ends that", name)
+		return connector.AgentView{}, operation.Errorf(operation.Conflict, "%s is running; use `/stop` in its channel first", name)
 	}
 	return h.view(a, by.Guild), nil
 }
@@ -316,7 +316,7 @@ func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]conne
 	for _, b := range h.Bots {
 		if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == b.Name }) {
 			v := h.view(agents.Agent{Name: b.Name}, by.Guild)
-			v.Description = "answers where no other agent does"
+			v.Description = "answers wherever no other agent does"
 			out = append(out, v)
 		}
 	}

@@ -81,7 +81,7 @@ func (c platformChannel) Search(ctx context.Context, q channel.Query) ([]channel
 		return !seen[f.ID] && byAuthor(f.Author, q.From) && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
 	})
 	if err != nil && len(out)+len(older) == 0 {
-		return nil, tool.Mistake("The channel's history cannot be read now.")
+		return nil, tool.Mistake("The channel's history cannot be read at the moment.")
 	}
 	for _, f := range older {
 		out = append(out, channel.Message{Author: f.Author, At: f.At, Text: f.Text, Link: bot.LinkIn(guild, in, f.ID)})
@@ -154,11 +154,11 @@ const uploadTime = 45 * time.Second
 // Post implements channel.Channel.
 func (c platformChannel) Post(ctx context.Context, key string, f channel.File) (string, error) {
 	if service.IsText(f.Data) && c.app.Logs.Redactor().Text(string(f.Data)) != string(f.Data) {
-		return "", tool.Mistake("The file holds a secret and is not posted. Take the secret out of it first.")
+		return "", tool.Mistake("The file contains a secret and was not posted. Remove the secret first.")
 	}
 	bot := c.bot()
 	if bot == nil {
-		return "", tool.Mistake("The bot of this conversation is not connected here" + c.app.elsewhere(c.thread.Transport()) + ": nothing was posted.")
+		return "", tool.Mistake("The bot of this conversation is not connected here" + c.app.elsewhere(c.thread.Transport()) + ", so nothing was posted.")
 	}
 	row, err := c.app.DB.Thread(ctx, c.thread)
 	if err != nil {

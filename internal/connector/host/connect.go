@@ -123,7 +123,7 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	}
 	held, err := h.Owner.Take(ctx, owner.Bot(b.Platform.Name, a.Name))
 	if errors.Is(err, owner.ErrHeld) {
-		return errors.New("another process on this home runs it already; stop that one first")
+		return errors.New("another process on this home already runs it; stop that process first")
 	}
 	if err != nil {
 		return err

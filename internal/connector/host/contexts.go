@@ -104,7 +104,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 	return saved, err
 }
 
-var errNothingSaved = errors.New("there is nothing in the window to save")
+var errNothingSaved = errors.New("there is nothing to save")
 
 // gather puts the windows of conversations into the file, the oldest conversation first.
 func (h *Host) gather(ctx context.Context, rows []journal.Thread, file *savedFile) (conversations [][]chat.Line, err error) {
@@ -206,9 +206,9 @@ func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string)
 	case err != nil:
 		return store.SavedContext{}, err
 	case id == "" || len(found) == 0:
-		return store.SavedContext{}, operation.Errorf(operation.NotFound, "no context saved here has an id that begins with %.40q; `/context history` lists them", id)
+		return store.SavedContext{}, operation.Errorf(operation.NotFound, "no context saved here has an id that starts with %.40q; see `/context history`", id)
 	case len(found) > 1:
-		return store.SavedContext{}, operation.Errorf(operation.Conflict, "several ids begin with %.40q; give more of it", id)
+		return store.SavedContext{}, operation.Errorf(operation.Conflict, "several ids start with %.40q; type more of it", id)
 	}
 	return found[0], nil
 }
@@ -221,7 +221,7 @@ func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 	data, err := h.Settings.ReadContext(ctx, saved)
 	if err != nil {
 		h.Log.Warn("a saved context cannot be read", "component", "contexts", "event", "restore_failed", "error", err)
-		return out, operation.Errorf(operation.NotFound, "the file of this context is not there any more, or cannot be read; nothing was changed")
+		return out, operation.Errorf(operation.NotFound, "the file of this context is missing or unreadable; nothing was changed")
 	}
 	var file savedFile
 	if err := json.Unmarshal(data, &file); err != nil {
@@ -233,7 +233,7 @@ func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, row
 	}
 	for _, row := range rows {
 		if row.Status.On() {
-			return out, operation.Errorf(operation.Conflict, "%q is running; stop it, or wait until it is done, and restore then", cmp.Or(row.Title, row.ID.Thread()))
+			return out, operation.Errorf(operation.Conflict, "%q is running; stop it or wait until it ends, then restore", cmp.Or(row.Title, row.ID.Thread()))
 		}
 	}
 	for _, row := range rows {

@@ -35,7 +35,7 @@ func (h *Backend) SaveContext(ctx context.Context, rows []journal.Thread, by cha
 }
 
 func nothingSaved() error {
-	return operation.Errorf(operation.NotFound, "there is nothing to save: nothing has been said here since the last clear")
+	return operation.Errorf(operation.NotFound, "there is nothing to save: there are no messages since the last clear")
 }
 
 // saved shows a row, without secrets that somebody said.
@@ -172,7 +172,7 @@ func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.T
 func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Approval, error) {
 	a, err := h.DB.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
-		return operations.Approval{}, operation.Errorf(operation.NotFound, "this approval is not known any more")
+		return operations.Approval{}, operation.Errorf(operation.NotFound, "this approval no longer exists")
 	}
 	return h.handler.Approval(ctx, operation.Caller{}, a), h.handler.ToError(err)
 }

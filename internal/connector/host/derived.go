@@ -34,7 +34,7 @@ func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surr
 		},
 		Context: own.Context, Choices: own.Choices,
 		Refused: func(d *operation.Definition) string {
-			text := "Only those who run this Chorus can do that: people whom `editors` in its configuration names and `access` gives the rights of `" + gate.Everything + "`, by their ids, or whoever sits at its terminal"
+			text := "Only the people who run this Chorus can do that: those named in `editors` of its configuration to whom `access` gives the rights of `" + gate.Everything + "`, by their ids, or the person at its terminal"
 			if len(d.CLI) > 0 {
 				text += ", with `chorus " + d.CLI[0].Words + "`"
 			}

@@ -78,10 +78,10 @@ func Lay(dir, at string, data []byte) (string, error) {
 	defer root.Close()
 	folder := filepath.Join(dir, attach.Folder)
 	if count, size := service.Held(folder); count >= service.MaxStored || size+int64(len(data)) > service.MaxStoredBytes {
-		return "", connector.Refusal("the folder of attachments is full; delete some of them")
+		return "", connector.Refusal("the attachments folder is full; delete some files")
 	}
 	if info, err := root.Lstat(attach.Folder); err == nil && info.Mode()&fs.ModeSymlink != 0 {
-		return "", connector.Refusal("a link stands in place of the folder of attachments; remove it")
+		return "", connector.Refusal("the attachments folder is a link; remove it")
 	}
 	if err := root.MkdirAll(path.Dir(at), 0o755); err != nil {
 		return "", err
@@ -95,7 +95,7 @@ func Lay(dir, at string, data []byte) (string, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			return at, layDown(root, at, data)
 		case n > service.MaxStored:
-			return "", connector.Refusal("there are too many files of that name")
+			return "", connector.Refusal("there are too many files with that name")
 		}
 		at = attach.Numbered(plain, n)
 	}

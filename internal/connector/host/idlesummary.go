@@ -263,6 +263,6 @@ func idleText(p IdlePlace, seen SeenIdle) string {
 		messages = "1 message"
 	}
 	short := seen.Saved[:min(8, len(seen.Saved))]
-	return fmt.Sprintf("It has been quiet here since <t:%d:t>. I keep what was said (%s) as `%s` and begin anew.\n> %s\n-# `/context restore %s` brings it back",
+	return fmt.Sprintf("It has been quiet here since <t:%d:t>. I saved the conversation (%s) as `%s` and start over.\n> %s\n-# Bring it back with `/context restore %s`",
 		seen.Since.Unix(), messages, short, strings.ReplaceAll(split.Clip(seen.Text, 1200), "\n", "\n> "), short)
 }

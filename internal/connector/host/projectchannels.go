@@ -125,7 +125,7 @@ func (p *ProjectChannels) mayRead(ctx context.Context, by operation.Caller, at s
 			return nil
 		}
 	}
-	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s yourself, so nothing is posted there for you", at.backend.Platform.Label)
+	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s, so nothing is posted there for you", at.backend.Platform.Label)
 }
 
 // CheckChannel says why a caller may not have things posted in a channel.
@@ -148,7 +148,7 @@ func (p *ProjectChannels) MayManage(ctx context.Context, by operation.Caller, ch
 		if by.May(operation.Admin) {
 			return "", nil
 		}
-		return "", operation.Errorf(operation.Forbidden, "channels are made and archived on a server: ask for it in one of its channels")
+		return "", operation.Errorf(operation.Forbidden, "channels are created and archived on a server; ask in one of its channels")
 	}
 	place := at.bot.Transport() + ":" + at.guild + "/" + at.channel
 	if by.May(operation.Admin) {
@@ -163,18 +163,18 @@ func (p *ProjectChannels) MayManage(ctx context.Context, by operation.Caller, ch
 			return place, nil
 		}
 	}
-	return "", operation.Errorf(operation.Forbidden, "you may not manage channels on this server, so none is made or archived for you; ask somebody who may, or leave it out")
+	return "", operation.Errorf(operation.Forbidden, "you may not manage channels on this server, so none is created or archived for you; ask somebody who may, or leave it out")
 }
 
 // OpenThreadFor opens a thread below a channel, or where the caller speaks.
 func (p *ProjectChannels) OpenThreadFor(ctx context.Context, by operation.Caller, channel, name string) (string, error) {
 	at, err := p.spotOf(by)
 	if err != nil {
-		return "", operation.Errorf(operation.Unavailable, "a thread is opened on a chat platform: ask for it in a channel there, or link the project to one first")
+		return "", operation.Errorf(operation.Unavailable, "threads are opened on a chat platform; ask in a channel there, or link the project to one first")
 	}
 	in := cmp.Or(channel, at.channel)
 	if in == "" {
-		return "", operation.Errorf(operation.Unavailable, "the project has no channel in which a thread could be opened; link one with set_project_channel")
+		return "", operation.Errorf(operation.Unavailable, "the project has no channel for a thread; link one with set_project_channel")
 	}
 	threads, ok := at.bot.Platform.(platform.Threads)
 	if !ok {

@@ -72,7 +72,7 @@ func (h *Backend) setting(bot *config.Bot, path string) connector.Setting {
 			out.From = strings.Replace(out.From, row.File, filepath.Base(row.File), 1)
 		}
 		if bot.Origin(path).Layer == config.GuildSettings {
-			out.From = "said to `/settings` here"
+			out.From = "set with `/settings` here"
 		}
 	}
 	if path == "continuationModel" {
@@ -172,7 +172,7 @@ func (h *Backend) above(name, guild, path, value string) string {
 		return ""
 	}
 	if at := bot.Origin(path); at.Layer > config.AgentFile {
-		return fmt.Sprintf("It is written, but the %s also sets it, which is stronger.", at.Layer)
+		return fmt.Sprintf("Saved, but the %s sets it too and takes precedence.", at.Layer)
 	}
 	return ""
 }
@@ -267,7 +267,7 @@ func (h *Backend) others(ctx context.Context, by connector.Caller, path string) 
 	if len(own) == 0 {
 		return ""
 	}
-	return "These have their own and keep it: " + strings.Join(own, ", ") + "."
+	return "These agents keep their own value: " + strings.Join(own, ", ") + "."
 }
 
 // CheckKeys implements connector.Admin.

@@ -29,7 +29,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 		for _, p := range h.Platforms {
 			names = append(names, p.Name)
 		}
-		return schedules.Place{}, operation.InvalidField("adapterId", "there is no adapter %.40q; there is %s", t.Adapter, strings.Join(names, ", "))
+		return schedules.Place{}, operation.InvalidField("adapterId", "there is no adapter %.40q; choose one of %s", t.Adapter, strings.Join(names, ", "))
 	}
 	p := h.Platforms[i]
 	accounts, err := p.Accounts()
@@ -42,14 +42,14 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 	b := h.Backend(t.Adapter)
 	if b == nil || len(b.Bots) == 0 {
 		if !by.May(operation.Admin) {
-			return schedules.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here%s, so nobody can say whether you may post there; ask where it is", p.Label, h.elsewhere(p.Name))
+			return schedules.Place{}, operation.Errorf(operation.Unavailable, "%s is not connected here%s, so it cannot be checked whether you may post there; ask where it is connected", p.Label, h.elsewhere(p.Name))
 		}
 		t.Agent = cmp.Or(t.Agent, accounts[0].Name)
 		return schedules.Place{Target: t}, nil
 	}
 	bot := b.botOf(cmp.Or(t.Agent, b.Bots[0].Name))
 	if bot == nil {
-		return schedules.Place{}, operation.InvalidField("agent", "no bot of this server speaks for the agent %.64q on %s", t.Agent, p.Label)
+		return schedules.Place{}, operation.InvalidField("agent", "no bot of this server posts for the agent %.64q on %s", t.Agent, p.Label)
 	}
 	in, listeners, err := bot.FindChannel(ctx, t.Channel)
 	if refused, ok := errors.AsType[connector.Refusal](err); ok {
@@ -82,7 +82,7 @@ func mayTarget(ctx context.Context, bot *connector.Bot, in room.Channel, by oper
 			return err
 		}
 	}
-	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s yourself, so nothing is posted there for you", p.Label)
+	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s, so nothing is posted there for you", p.Label)
 }
 
 // OpenThread implements schedules.Channels.

@@ -14,7 +14,7 @@ import (
 const maxChanges = 500
 
 // takenBack is shown where a message was that nobody is shown any more.
-const takenBack = "(taken back)"
+const takenBack = "(deleted)"
 
 // wordsNow is a message as it is now, and whether it was taken back. The journal keeps the
 // old words; people who ask are not shown them.

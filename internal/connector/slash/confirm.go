@@ -14,7 +14,7 @@ import (
 )
 
 // WriteAgain says how a command that was written is confirmed.
-const WriteAgain = "Write it again with --yes behind it if you mean it."
+const WriteAgain = "To confirm, write it again with --yes at the end."
 
 // The actions of the buttons below a question: pressConfirm does what was asked for, pressLeave leaves everything as it is.
 const (
@@ -114,8 +114,8 @@ func (s *Set) confirmed(key string, by operation.Caller) (confirmation, bool) {
 
 // What is said to presses that come to nothing.
 const (
-	answeredBefore = "This was answered already."
-	tooLate        = "That was too long ago; give the command again."
+	answeredBefore = "This was already answered."
+	tooLate        = "That was too long ago; repeat the command."
 )
 
 // Press carries out what was confirmed; false: the button is none of these.
@@ -131,7 +131,7 @@ func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	s.mu.Unlock()
 	switch {
 	case waits && asked.by.String() != by.Principal.String():
-		return says("Only whoever gave the command can confirm it."), true
+		return says("Only the person who gave the command can confirm it."), true
 	case asked.over:
 		return says(answeredBefore), true
 	}

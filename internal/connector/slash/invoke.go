@@ -80,7 +80,7 @@ func (s *Set) mayNot(e entry, by operation.Caller, allowed platform.Allowed) str
 	case !by.May(e.d.Scope) && by.Principal.ID != "" && s.o.Refused != nil:
 		return s.o.Refused(e.d)
 	case e.d.Effect != operation.Reads && !allowed.Write:
-		return "You may not write here, so you cannot do this here either."
+		return "You may not write here, so you cannot do this here."
 	}
 	return ""
 }
@@ -125,7 +125,7 @@ func (s *Set) showFirst(ctx context.Context, e entry, by operation.Caller, in re
 // execute runs an operation and says what came of it.
 func (s *Set) execute(ctx context.Context, e entry, by operation.Caller, in any) platform.Answer {
 	if e.d.Shape == operation.Streamed {
-		return says("This cannot be followed here.")
+		return says("This cannot be streamed here.")
 	}
 	out, err := s.o.Executor.Execute(ctx, by, e.d, in)
 	if err != nil {

@@ -101,7 +101,7 @@ func Read(i *platform.Invocation, options []platform.Option, rest string) (wrong
 			at = slices.IndexFunc(options, func(o platform.Option) bool { _, has := given[o.Name]; return !has })
 		}
 		if at < 0 {
-			return fmt.Sprintf("%q is too much for /%s.", t.raw, strings.ReplaceAll(i.Path, "/", " "))
+			return fmt.Sprintf("%q is one value too many for /%s.", t.raw, strings.ReplaceAll(i.Path, "/", " "))
 		}
 		given[options[at].Name] = value
 		if last = options[at].Name; takesOne(options[at]) || t.quoted {
@@ -149,7 +149,7 @@ func usage(list []platform.Command, group, wrong string) string {
 	var b strings.Builder
 	if wrong != "" {
 		word, _, _ := strings.Cut(wrong, " ")
-		fmt.Fprintf(&b, "there is no /%s %s; there are\n", group, word)
+		fmt.Fprintf(&b, "there is no /%s %s; choose one of\n", group, word)
 	}
 	for _, sub := range list[at].Sub {
 		fmt.Fprintf(&b, "%s  %s\n", written(group+" "+sub.Name, sub), sub.Description)

@@ -223,7 +223,7 @@ func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflec
 		}
 		given = cmp.Or(given, f.Default)
 		if given == "" && f.Required && f.Context != "" && s.o.Context != nil {
-			return in, fmt.Errorf("there is none here yet; say which with the option %s", name)
+			return in, fmt.Errorf("there is none here yet; choose one with the option %s", name)
 		}
 		if given == "" {
 			continue

@@ -188,7 +188,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 	}{
 		{platform.Invocation{Path: "cup/list"}, "- mug · 3\n- bowl · 5", "discord:7 {Colour: Hidden:}"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none; look closer, or polish one: `/cup polish`", "Colour:red"},
-		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "green"}}, "- jug · 9\nThere are more", "Colour:green"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "green"}}, "- jug · 9\nThere is more", "Colour:green"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "blue"}}, `colour: there is no "blue"; there are red, green`, ""},
 		{platform.Invocation{ID: "i1", Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "9"}, Flag: map[string]bool{"hot": true}}, "mug holds 9",
 			"{Hot:true CupSize:9 Name:mug Room:roomhall Tea:black Key:i1}"},
@@ -231,7 +231,7 @@ func TestConfirmation(t *testing.T) {
 	if a, ok := s.Press(t.Context(), press); !ok || a.Text != "mug is gone" || !a.Replace || len(h.asked) != 1 {
 		t.Errorf("%+v, asked %v", a, h.asked)
 	}
-	if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, "answered already") || a.Replace || len(h.asked) != 1 {
+	if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, "already answered") || a.Replace || len(h.asked) != 1 {
 		t.Errorf("it was done twice: %+v", a)
 	}
 	if _, ok := s.Press(t.Context(), platform.Press{Value: platform.ButtonValue(platform.PressStop, "x")}); ok {
@@ -272,7 +272,7 @@ func TestConfirmationOutlivesTheProcess(t *testing.T) {
 		if a, ok := s.Press(t.Context(), press); !ok || !strings.Contains(a.Text, c.says) || len(h.asked) != c.done {
 			t.Errorf("%s: %+v, asked %v", name, a, h.asked)
 		}
-		if a, _ := s.Press(t.Context(), press); c.done > 0 && (!strings.Contains(a.Text, "answered already") || a.Replace) || len(h.asked) != c.done {
+		if a, _ := s.Press(t.Context(), press); c.done > 0 && (!strings.Contains(a.Text, "already answered") || a.Replace) || len(h.asked) != c.done {
 			t.Errorf("%s, twice: %+v, asked %v", name, a, h.asked)
 		}
 	}
@@ -312,14 +312,14 @@ func TestShownFirst(t *testing.T) {
 		}
 		return a.Text
 	}
-	if got := line("/cup polish mug --yes"); !strings.Contains(got, "with --yes behind it") || h.asked != nil {
+	if got := line("/cup polish mug --yes"); !strings.Contains(got, "with --yes at the end") || h.asked != nil {
 		t.Errorf("a yes to nothing: %q, asked %v", got, h.asked)
 	}
 	h.stain = "wine"
 	if got := line("/cup polish mug --yes"); got != "mug shines" || h.asked[0] != "{Name:mug Stain:ink}" {
 		t.Errorf("%q, asked %v", got, h.asked)
 	}
-	if got := line("/cup spill mug"); !strings.HasPrefix(got, "there is no /cup spill; there are\n/cup list [COLOUR]") || !strings.Contains(got, "/cup polish NAME  Polish a cup") {
+	if got := line("/cup spill mug"); !strings.HasPrefix(got, "there is no /cup spill; choose one of\n/cup list [COLOUR]") || !strings.Contains(got, "/cup polish NAME  Polish a cup") {
 		t.Errorf("%q", got)
 	}
 	if _, ok := s.Line(t.Context(), platform.Invocation{}, "/bowl"); ok {
@@ -369,7 +369,7 @@ func TestLongAnswersAreCapped(t *testing.T) {
 	t.Parallel()
 	s := newSet(t, &cupboard{stain: strings.Repeat("tea and ink\n", 100)})
 	a, _ := s.Invoke(t.Context(), platform.Invocation{Path: "cup/look", Text: map[string]string{"name": "mug"}, By: room.Author{ID: "7"}})
-	if len(a.Text) > 450 || strings.Count(a.Text, "```") != 2 || !strings.HasSuffix(a.Text, "This is not all of it; the rest: the page /cups in the browser") {
+	if len(a.Text) > 450 || strings.Count(a.Text, "```") != 2 || !strings.HasSuffix(a.Text, "This is not complete; the rest: the page /cups in the browser") {
 		t.Errorf("%d %q", len(a.Text), a.Text)
 	}
 }

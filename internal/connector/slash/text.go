@@ -37,7 +37,7 @@ func (e entry) text(in, out any, most int) string {
 		shown++
 	}
 	if next, ok := operation.Value(out, "next"); shown == len(lines) && ok && next.String() != "" {
-		return strings.Join(lines, "\n") + "\nThere are more" + e.elsewhere()
+		return strings.Join(lines, "\n") + "\nThere is more" + e.elsewhere()
 	}
 	if shown == len(lines) {
 		return strings.Join(lines, "\n")
@@ -92,7 +92,7 @@ func (e entry) capped(whole string, most int) string {
 	if strings.Count(cut, "```")%2 == 1 {
 		cut += "\n```"
 	}
-	return cut + "\nThis is not all of it" + e.elsewhere()
+	return cut + "\nThis is not complete" + e.elsewhere()
 }
 
 // elsewhere says where the whole is found.

@@ -146,7 +146,7 @@ func (t Typing) choices() (out []Suggestion) {
 	if len(out) == 0 && len(o.Choices) == 0 && o.Kind != platform.Flag && t.Typed == "" {
 		what := o.Name
 		if !o.Required {
-			what += " (may be left out)"
+			what += " (optional)"
 		}
 		out = append(out, Suggestion{Label: what, About: o.Description})
 	}

@@ -32,7 +32,7 @@ func TestSuggest(t *testing.T) {
 		{"/memory", "/memory ", ""},
 		{"/memory ", "/memory show |/memory edit ", ""},
 		{"/memory s", "/memory show ", ""},
-		{"/memory show ", "(path (may be left out))", "path:"},
+		{"/memory show ", "(path (optional))", "path:"},
 		{"/memory show cha", "", "path:cha"},
 		{"/memory show path=cha", "", "path:cha"},
 		{`/memory show path="cha`, "", "path:cha"},
@@ -85,7 +85,7 @@ func TestExplain(t *testing.T) {
 	t.Parallel()
 	list := []platform.Command{{Name: "memory", Sub: []platform.Command{{Name: "show", Description: "Show it", Options: []platform.Option{{Name: "path", Description: "the file"}}}}}}
 	for words, want := range map[string]string{"memory": "/memory show [PATH]  Show it", "/memory show": "/memory show [PATH]  Show it\n- path: the file", "nothing": "",
-		"memory bogus": "there is no /memory bogus; there are\n/memory show [PATH]  Show it"} {
+		"memory bogus": "there is no /memory bogus; choose one of\n/memory show [PATH]  Show it"} {
 		if got := slash.Explain(list, words); got != want {
 			t.Errorf("%q: %q, want %q", words, got, want)
 		}

@@ -86,7 +86,7 @@ func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 		return err
 	}
 	if made.ID != "" {
-		text := fmt.Sprintf("This is the channel of the project **%s** (`%s`): what is said here is about it, and its tasks are shown here.", p.Name, p.ID)
+		text := fmt.Sprintf("This is the channel of the project **%s** (`%s`). Messages here are about it, and its tasks are shown here.", p.Name, p.ID)
 		post := platform.Post{Text: c.Backend.Redact(text)}
 		if c.isBoard(made.ID) {
 			post.Entry = c.entry(p.Name, workview.Label{})
@@ -191,7 +191,7 @@ func (c *Cards) showBudget(ctx context.Context, project string) error {
 	if row, err := c.Backend.Outgoing(ctx, c.Lane(channel), "project/"+project+"/budget/"+day); err == nil && row.Key != "" {
 		return nil
 	}
-	text := fmt.Sprintf("⏸️ **%s** has used %d of %d tokens in 24 hours: its tasks wait until less was used, or until its limit is raised with edit_project.", p.Name, used, p.TokenLimit)
+	text := fmt.Sprintf("⏸️ **%s** has used %d of %d tokens in 24 hours. Its tasks wait until usage drops or you raise the limit with edit_project.", p.Name, used, p.TokenLimit)
 	post := platform.Post{Text: text}
 	if c.isBoard(channel) {
 		post.Entry = c.entry("Tokens used up on "+day, workview.Label{})

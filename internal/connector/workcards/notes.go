@@ -87,9 +87,9 @@ func (c *Cards) noteList(p work.Project, notes []operations.Note) platform.Post 
 	text := "📒 **Notes of " + p.Name + "**\n"
 	switch n := len(notes); {
 	case n == 0:
-		text += "There are none yet: think aloud here."
+		text += "There are none yet. Write your ideas here."
 	case n > maxListed:
-		text += fmt.Sprintf("The %d that changed last; `/note list` shows all %d.", maxListed, n)
+		text += fmt.Sprintf("The %d most recently changed; `/note list` shows all %d.", maxListed, n)
 	default:
 		text += "Press one to read it."
 	}
@@ -116,25 +116,25 @@ func (c *Cards) pressedNote(ctx context.Context, p platform.Press, id string) pl
 	}
 	at := slices.IndexFunc(list, func(n operations.Note) bool { return noteMark(n.Name) == parts[2] })
 	if at < 0 {
-		return says("This note is not there any more.")
+		return says("This note no longer exists.")
 	}
 	ref := operations.NoteRef{Title: list[at].Name, Project: parts[1]}
 	if parts[0] == promoteNote {
 		if !p.Allowed.Write {
-			return says("You may not write here, so you cannot do this here either.")
+			return says("You may not write here, so you cannot do this here.")
 		}
 		t, err := operations.PromoteNote.Call(ctx, c.Backend, by, operations.NotePromotion{Title: ref.Title, Project: ref.Project})
 		if err != nil {
 			return says(c.UserMessage(err))
 		}
-		return says(fmt.Sprintf("Task `%s` is made of it: %s", t.ID, t.Title))
+		return says(fmt.Sprintf("Created task `%s` from it: %s", t.ID, t.Title))
 	}
 	n, err := operations.ReadNote.Call(ctx, c.Backend, by, ref)
 	if err != nil {
 		return says(c.UserMessage(err))
 	}
 	text := c.Backend.Redact(n.Content)
-	answer := platform.Answer{Text: text, Buttons: []platform.Button{noteButton(promoteNote, "Make a task of it", n)}}
+	answer := platform.Answer{Text: text, Buttons: []platform.Button{noteButton(promoteNote, "Make it a task", n)}}
 	if short := split.Clip(text, maxNoteText); short != text {
 		answer.Text, answer.File = short+"\n"+mark.Small("The whole note is attached."), platform.File{Name: n.Name, Text: text}
 	}

@@ -52,7 +52,7 @@ func (*Cards) Complete(context.Context, platform.Invocation, string) ([]platform
 }
 
 // otherVersion answers a button that nobody knows any more.
-const otherVersion = "This button is of another version of Chorus and does nothing any more."
+const otherVersion = "This button is from another version of Chorus and no longer works."
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
@@ -93,7 +93,7 @@ func (c *Cards) Fill(ctx context.Context, p platform.Press, f platform.Form) (pl
 // pressed does what a button says, if that is still possible.
 func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action, id, attempt string) platform.Answer {
 	if !a.Reads() && !p.Allowed.Write {
-		return says("You may not write here, so you cannot do this here either.")
+		return says("You may not write here, so you cannot do this here.")
 	}
 	by := c.o.Caller(p.By, p.In, p.Absent)
 	// The operation is asked first whether the task is anything to whoever presses: what they may not see they are told nothing of.

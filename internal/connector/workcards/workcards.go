@@ -332,7 +332,7 @@ func (c *Cards) approvers(p work.Project) (out []string) {
 		case a == "owner":
 			a = c.MentionPeople(p.Owner.String())
 		case a == "local":
-			a = "whoever runs this Chorus"
+			a = "the people who run this Chorus"
 		case kind == "role":
 			a = "those with the role " + name
 		default:

@@ -131,8 +131,8 @@ func (*Client) Name() string { return Name }
 // Caps implements platform.Platform.
 func (c *Client) Caps() platform.Caps {
 	return platform.Caps{Label: "Discord", MaxText: maxText, Nonce: c.Nonce, Edits: true, Reactions: true, Buttons: true, Forms: true, MaxPanel: maxPanelText, Hints: platform.Hints{
-		Write:       "Whoever manages the server can allow it: Send Messages, and in threads Send Messages in Threads.",
-		OpenThread:  "the bot needs the right Create Public Threads",
+		Write:       "A server manager can allow it: Send Messages, and in threads Send Messages in Threads.",
+		OpenThread:  "the bot needs the permission Create Public Threads",
 		MakeChannel: "Give my role the permission **Manage Channels**,",
 		Rename:      "give my role the permission Change Nickname, or name me yourself",
 		CopyLink:    "Discord gives one under \"Copy Message Link\".",

@@ -99,7 +99,7 @@ func TestEmbeds(t *testing.T) {
 	}
 }
 
-// A poll, a forward, another bot's components and a picture by its address were "(a message without words)".
+// A poll, a forward, another bot's components and a picture by its address were "(a message without text)".
 func TestWordsBesideTheContent(t *testing.T) {
 	t.Parallel()
 	text := func(s string) discord.PollMedia { return discord.PollMedia{Text: &s} }

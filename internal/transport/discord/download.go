@@ -28,11 +28,11 @@ func downloader(o Options) *http.Client {
 // not believed.
 func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, error) {
 	if !trusted(c.API, at) {
-		return nil, platform.Refusal("it does not lie with Discord")
+		return nil, platform.Refusal("it is not stored on Discord")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
-		return nil, platform.Refusal("its link is no address")
+		return nil, platform.Refusal("its link is not an address")
 	}
 	rs, err := c.files.Do(req)
 	if err != nil {

@@ -28,7 +28,7 @@ func modal(id string, f platform.Form) discord.ModalCreate {
 	for _, field := range f.Fields[:min(len(f.Fields), platform.MaxFields)] {
 		hint := field.Hint
 		if field.Optional {
-			hint = strings.TrimPrefix(hint+"; may be left out", "; ")
+			hint = strings.TrimPrefix(hint+"; optional", "; ")
 		}
 		out.Components = append(out.Components, discord.LabelComponent{Label: shortened(cmp.Or(strings.TrimSpace(field.Label), field.Name), maxLabel), Description: split.Clip(hint, maxHint), Component: input(field)})
 	}

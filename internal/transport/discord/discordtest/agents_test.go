@@ -61,15 +61,15 @@ func TestDiscordAgentInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The same again, as after a crash between any two steps.
-	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "were there already", "nothing of the agent was changed")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "already existed", "the agent was not changed")
 	if err := g.DeleteChannel("helper"); err != nil {
 		t.Fatal(err)
 	}
-	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "The agent was there already and has a channel now")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "The agent already existed and now has a channel")
 	if at := g.app.Host.LivesIn("helper"); at.Channel != g.Channel("helper").String() || at.Guild != g.Guild().String() {
 		t.Errorf("it lives in %+v", at)
 	}
-	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
+	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel already existed and is used.")
 	g.commandShows("carol", "agent list", nil, "**helper** in <#", "You are kind.", "**random**")
 }
 
@@ -131,7 +131,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 		g.commandShows("carol", "agent init", map[string]any{"name": name}, "is ready")
 	}
 	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "helper"})
-	if !strings.Contains(asked.Text(), "its folder with everything in it is deleted") || len(asked.CustomIDs()) == 0 {
+	if !strings.Contains(asked.Text(), "its folder and everything in it is deleted") || len(asked.CustomIDs()) == 0 {
 		t.Fatalf("the question is %q", asked.Text())
 	}
 	button := func(keep, name string) string {
@@ -157,7 +157,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked = g.command("carol", "general", "agent destroy", map[string]any{"name": "scribe", "keep_files": true})
-	if !strings.Contains(asked.Text(), "goes to `.trash`") {
+	if !strings.Contains(asked.Text(), "is moved to `.trash`") {
 		t.Errorf("the question is %q", asked.Text())
 	}
 	g.click("carol", asked.ID, button("keep", "scribe"))
@@ -171,7 +171,7 @@ func TestDiscordAgentDestroy(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.commandShows("carol", "agent destroy", map[string]any{"name": "house"}, "belongs to all servers")
-	g.commandShows("ada", "agent destroy", map[string]any{"name": "house"}, "End **house**?")
+	g.commandShows("ada", "agent destroy", map[string]any{"name": "house"}, "Delete **house**?")
 }
 
 func TestDiscordAgentConfig(t *testing.T) {
@@ -182,7 +182,7 @@ func TestDiscordAgentConfig(t *testing.T) {
 		t.Helper()
 		g.commandShows(who, "agent config", map[string]any{"name": "helper", "key": key, "value": value}, want...)
 	}
-	set("carol", "temperature", "0.3", "temperature of **helper** is now `0.3`", "agents/helper/agent.json; it counts from the next run on")
+	set("carol", "temperature", "0.3", "temperature of **helper** is now `0.3`", "agents/helper/agent.json; effective from the next run")
 	set("carol", "temperature", "9", "temperature must be 0 to 2, not 9")
 	set("carol", "temprature", "1", `unknown key "temprature"; did you mean "temperature"?`)
 	set("carol", "vendors", "1", "vendors cannot be set in agent.json")
@@ -255,10 +255,10 @@ func TestDiscordAgentDestroyByOthers(t *testing.T) {
 	}
 	running := g.say("bob", "helper", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
-	g.commandShows("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is at work")
+	g.commandShows("carol", "agent destroy", map[string]any{"name": "helper"}, "helper is running")
 	g.click("carol", asked.ID, "c1:retire:"+g.User("carol").String()+":gone:helper")
 	g.message("refusal", func(m discordsim.Message) bool {
-		return m.ID != asked.ID && strings.Contains(m.Text(), "helper is at work") && m.ID > running
+		return m.ID != asked.ID && strings.Contains(m.Text(), "helper is running") && m.ID > running
 	})
 	if !runsetup.IsDir(g.app.Home.AgentDir("helper")) || g.Channel("helper") == 0 {
 		t.Error("it was ended in the middle of its work")

@@ -118,13 +118,13 @@ func TestAskIsRefusedInPrivate(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{Channels: []discordsim.ChannelSpec{{Name: "general"}, {Name: "news"}}},
 		map[string]string{"shared.yaml": "answer: bound\nblocked: [bob]\nchannels:\n  deny: [news]\n"})
-	if got := g.command("bob", "general", "ask", map[string]any{"prompt": "say x"}); got.Text() != "You cannot ask me anything." || got.Flags&discordsim.FlagEphemeral == 0 {
+	if got := g.command("bob", "general", "ask", map[string]any{"prompt": "say x"}); got.Text() != "You are not allowed to ask me anything." || got.Flags&discordsim.FlagEphemeral == 0 {
 		t.Errorf("%+v", got)
 	}
 	if got := g.command("ada", "news", "ask", map[string]any{"prompt": "say x"}).Text(); !strings.Contains(got, "I do not answer in this channel") {
 		t.Error(got)
 	}
-	g.commandShows("ada", "ask", map[string]any{"prompt": "  "}, "the prompt is empty")
+	g.commandShows("ada", "ask", map[string]any{"prompt": "  "}, "The prompt is empty")
 }
 
 // Nothing said what the bot can do and how to reach it.
@@ -137,9 +137,9 @@ func TestHelpSaysHowToReachUs(t *testing.T) {
 	}
 	// Examples fit the channel, and whoever asks learns what is done on their word.
 	for channel, want := range map[string][]string{
-		"general":       {"<@" + g.User("chorus").String() + "> *list the files in your workspace*", "On your word, `standard`: reads and writes its workspace", "Whoever asked", "`/agent`: for those who may manage channels.", "`/settings`: for those who may manage the server."},
-		"chorus":        {"this channel is mine", "\n- *list the files in your workspace*"},
-		g.direct("ada"): {"everything you say is for me", "*explain this error to me*"},
+		"general":       {"<@" + g.User("chorus").String() + "> *list the files in your workspace*", "For you, `standard`: reads and writes its workspace", "The person who asked", "`/agent`: for people who may manage channels.", "`/settings`: for people who may manage the server."},
+		"chorus":        {"this is my channel", "\n- *list the files in your workspace*"},
+		g.direct("ada"): {"you do not need to mention me", "*explain this error to me*"},
 	} {
 		got := g.command("ada", channel, "help", nil).Text()
 		for _, w := range want {
@@ -148,7 +148,7 @@ func TestHelpSaysHowToReachUs(t *testing.T) {
 			}
 		}
 	}
-	g.commandShows("ada", "help", map[string]any{"topic": "Settings"}, "`/settings model`", "for those who may manage the server", "`/settings model model:")
+	g.commandShows("ada", "help", map[string]any{"topic": "Settings"}, "`/settings model`", "for people who may manage the server", "`/settings model model:")
 	g.commandShows("ada", "help", map[string]any{"topic": "nothing"}, "There is no topic", "talk, look")
 }
 

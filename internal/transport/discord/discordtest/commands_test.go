@@ -19,7 +19,7 @@ func TestDiscordClearStopsFirst(t *testing.T) {
 	if g.lines(thread) == "" {
 		t.Error("it was cleared in the middle of its work")
 	}
-	g.commandShows("ada", "context clear", map[string]any{"stop": true}, "Cleared:")
+	g.commandShows("ada", "context clear", map[string]any{"stop": true}, "Cleared ")
 	if got := g.lines(thread); got != "" {
 		t.Errorf("left is %q", got)
 	}
@@ -35,7 +35,7 @@ func TestDiscordRoomIsNobodysOwn(t *testing.T) {
 	g.commandShows("ada", "context save", nil, "Saved as")
 	g.commandShows("bob", "context clear", nil, "manage messages")
 	g.commandShows("bob", "context restore", map[string]any{"session_id": firstSaved(g)[:6]}, "manage messages")
-	g.commandShows("ada", "context clear", nil, "Cleared:")
+	g.commandShows("ada", "context clear", nil, "Cleared ")
 	running := g.say("bob", "general", mention+"go on\n!say on it\n!wait")
 	g.hasReaction(running, "⚙️")
 	g.commandShows("bob", "stop", nil, "Stopped 1.")
@@ -65,7 +65,7 @@ func TestDiscordSteerWithoutWords(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
-	g.commandShows("ada", "steer", map[string]any{"message": "   "}, "Say what")
+	g.commandShows("ada", "steer", map[string]any{"message": "   "}, "The message is empty")
 	g.commandShows("ada", "stop", nil, "Stopped 1.")
 	g.hasReaction(running, "❌")
 }
@@ -105,11 +105,11 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 		options map[string]any
 		want    string
 	}{
-		{"status", nil, "answers here"}, {"tasks", nil, "Nothing runs here"}, {"queue", nil, "Nobody waits"}, {"thread list", nil, "say hello"}, {"thread history", nil, "done in"},
+		{"status", nil, "answers here"}, {"tasks", nil, "Nothing is running"}, {"queue", nil, "Nobody is waiting"}, {"thread list", nil, "say hello"}, {"thread history", nil, "done in"},
 		{"why", nil, "demo/script"}, {"cost", nil, "You spent"}, {"cost", map[string]any{"since": "all"}, "You spent in all"}, {"access", nil, "What chorus does when you say so here"},
-		{"context save", nil, "Saved as"}, {"context history", nil, "2 messages"}, {"steer", map[string]any{"message": "x"}, "Nothing runs here"}, {"stop", nil, "Nothing runs here"},
+		{"context save", nil, "Saved as"}, {"context history", nil, "2 messages"}, {"steer", map[string]any{"message": "x"}, "Nothing is running"}, {"stop", nil, "Nothing is running"},
 		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 3000)}, "there is no conversation"},
-		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared: 2 messages"},
+		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared 2 messages"},
 	} {
 		if got := g.command("bob", at, c.command, c.options).Text(); !strings.Contains(got, c.want) {
 			t.Errorf("/%s: %q without %q", c.command, got, c.want)
@@ -136,7 +136,7 @@ func TestDiscordOrdersAboutAnAgentThatIsGone(t *testing.T) {
 		want    string
 	}{
 		{"thread history", nil, "done in"}, {"why", map[string]any{"message": asked.String()}, "demo/script"}, {"status", nil, "**chorus** answers here"},
-		{"thread fork", map[string]any{"thread": asked.String()}, "the agent random does not answer here any more"},
+		{"thread fork", map[string]any{"thread": asked.String()}, "the agent random no longer answers here"},
 		{"agent config", map[string]any{"name": "random", "key": "model"}, "there is no agent"},
 	} {
 		if got := g.command("carol", "random", c.command, c.options).Text(); !strings.Contains(got, c.want) {

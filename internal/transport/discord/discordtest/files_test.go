@@ -126,10 +126,10 @@ func TestDiscordFilesThatCannotBeHad(t *testing.T) {
 		lie   func(*discordsim.Attachment)
 		want  string
 	}{
-		{"too large by its own word", nil, func(a *discordsim.Attachment) { a.Size = 900 << 20 }, "larger than the 25.0 MB"},
-		{"elsewhere", nil, func(a *discordsim.Attachment) { a.URL = "https://example.com/x.txt" }, "it does not lie with Discord"},
-		{"elsewhere, named alike", nil, func(a *discordsim.Attachment) { a.URL = "https://cdn.discordapp.com.example.com/x.txt" }, "it does not lie with Discord"},
-		{"gone", &discordsim.Fault{Kind: discordsim.FaultError, Status: 404}, nil, "Discord does not have it any more"},
+		{"too large by its own word", nil, func(a *discordsim.Attachment) { a.Size = 900 << 20 }, "larger than the limit of 25.0 MB"},
+		{"elsewhere", nil, func(a *discordsim.Attachment) { a.URL = "https://example.com/x.txt" }, "it is not stored on Discord"},
+		{"elsewhere, named alike", nil, func(a *discordsim.Attachment) { a.URL = "https://cdn.discordapp.com.example.com/x.txt" }, "it is not stored on Discord"},
+		{"gone", &discordsim.Fault{Kind: discordsim.FaultError, Status: 404}, nil, "Discord no longer has it"},
 		{"broken", &discordsim.Fault{Kind: discordsim.FaultError, Status: 503}, nil, "it could not be fetched"},
 		{"refused", &discordsim.Fault{Kind: discordsim.FaultError, Status: 418}, nil, "Discord answered 418"},
 	} {

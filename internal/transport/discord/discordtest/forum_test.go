@@ -79,9 +79,9 @@ func TestWorkForumPostMovesWithItsTask(t *testing.T) {
 	})
 	ada := g.mention("ada")
 	g.message("call in the post", func(m discordsim.Message) bool {
-		return m.ChannelID == post.ID && strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "waits for your yes")
+		return m.ChannelID == post.ID && strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "waits for your approval")
 	})
-	g.clicks("ada", g.card(task.ID, "waits for a yes", "approve", "reject", "diff"), "approve")
+	g.clicks("ada", g.card(task.ID, "waits for approval", "approve", "reject", "diff"), "approve")
 	g.until("the yes counts", func() bool { return g.state(task.ID) == work.Verifying })
 	g.moves(task.ID, "", work.VerifyPassed)
 	g.postIs("the post is closed", func(p discordsim.ForumPost) bool {
@@ -118,11 +118,11 @@ func TestWorkForumPostsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.moves(task.ID, "", work.AgentCompleted, work.NeedsApproval)
-	if got := g.card(task.ID, "waits for a yes", "approve", "reject", "diff"); got.ID != post.ID {
+	if got := g.card(task.ID, "waits for approval", "approve", "reject", "diff"); got.ID != post.ID {
 		t.Errorf("the card is %s, the post was %s", got.ID, post.ID)
 	}
 	g.moves(other.ID, "", work.AgentCompleted, work.NeedsApproval)
-	g.card(other.ID, "waits for a yes", "approve", "reject", "diff")
+	g.card(other.ID, "waits for approval", "approve", "reject", "diff")
 	if list := g.posts(); len(list) != 2 {
 		t.Errorf("two tasks have %d posts: %+v", len(list), list)
 	}
@@ -301,7 +301,7 @@ func TestWorkBudgetIsTold(t *testing.T) {
 	spend(99)
 	task := g.task("Add a dark mode")
 	g.moves(task.ID, "", done...)
-	g.card(task.ID, "waits for a yes", "approve", "reject", "diff")
+	g.card(task.ID, "waits for approval", "approve", "reject", "diff")
 	if n := told("general"); n != 0 {
 		t.Errorf("one that has tokens left says so %d times", n)
 	}
@@ -322,7 +322,7 @@ func TestWorkBudgetIsTold(t *testing.T) {
 	}
 	third := g.task("Add a footer")
 	g.moves(third.ID, "", done...)
-	g.card(third.ID, "waits for a yes", "approve", "reject", "diff")
+	g.card(third.ID, "waits for approval", "approve", "reject", "diff")
 	if n := told("general"); n != 1 {
 		t.Errorf("it is said %d times:\n%s", n, g.transcript())
 	}

@@ -53,7 +53,7 @@ func TestDiscordQuietIsSummedUp(t *testing.T) {
 	if found, err = g.app.DB.SavedContexts(t.Context(), store.ContextFilter{}); err != nil || len(found) != 2 {
 		t.Errorf("kept are %d, %v", len(found), err)
 	}
-	g.commandShows("ada", "context history", nil, "by itself when it had been quiet")
+	g.commandShows("ada", "context history", nil, "automatically after a quiet time")
 }
 
 func keysOf(sums []store.Sum) string {

@@ -13,10 +13,10 @@ import (
 func TestDiscordLooking(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.commandShows("ada", "tasks", nil, "Nothing runs here")
-	g.commandShows("ada", "queue", nil, "Nobody waits here")
+	g.commandShows("ada", "tasks", nil, "Nothing is running")
+	g.commandShows("ada", "queue", nil, "Nobody is waiting here")
 	g.commandShows("ada", "thread list", nil, "no conversations here yet")
-	g.commandShows("ada", "why", nil, "Nothing has been answered here yet")
+	g.commandShows("ada", "why", nil, "There are no answers here yet")
 
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
@@ -28,7 +28,7 @@ func TestDiscordLooking(t *testing.T) {
 	g.commandShows("bob", "queue", nil, "place 1: <@"+g.User("bob").String()+">", "say me too")
 	g.commandShows("bob", "thread list", nil, "`"+running.String()+"`", "running, step 1")
 	g.commandShows("bob", "thread history", nil, "still on", "1. `the model` still on")
-	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "Only whoever asked")
+	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "Only the person who asked")
 
 	list := g.command("ada", "general", "tasks", nil)
 	if !strings.Contains(list.Text(), "1. **say begun") || !strings.Contains(list.Text(), "place 1") || len(list.CustomIDs()) == 0 {
@@ -38,7 +38,7 @@ func TestDiscordLooking(t *testing.T) {
 	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Stopped: say begun") })
 	g.hasReaction(running, "❌")
 	g.hasReaction(next, "❌")
-	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "over already")
+	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "already ended")
 	g.commandShows("ada", "thread kill", map[string]any{"thread": "12"}, "there is no conversation", "/thread list")
 	g.commandShows("ada", "thread history", map[string]any{"thread": running.String()}, "stopped in", "cut off")
 }
@@ -51,14 +51,14 @@ func TestDiscordWhy(t *testing.T) {
 	first := g.message("answer", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "here it is" })
 	g.hasReaction(g.say("bob", "general", "say another"), "✅")
 	ada, want := "<@"+g.User("ada").String()+">", []string{"a.txt", "`write a.txt`", "was allowed", "It read: `a.txt`", "It changed: `a.txt`", "done in 3 steps", "demo/script",
-		"profile `open`", "cached", "It cost nothing", "reminded of: `date`", "by the rule *changing files in the workspace*"}
+		"profile `open`", "cached", "It cost nothing", "Its notes included: `date`", "by the rule *changing files in the workspace*"}
 	g.commandShows("bob", "why", map[string]any{"message": first.ID.String()}, append(want, ada+" asked")...)
 	link := fmt.Sprintf("https://discord.com/channels/%s/%s/%s", g.Guild(), g.Channel("general"), asked)
 	g.commandShows("bob", "why", map[string]any{"message": link}, want...)
-	g.commandShows("bob", "why", nil, "say another", "read no files")
-	g.commandShows("bob", "why", map[string]any{"message": "nonsense"}, "no link to a message")
-	g.commandShows("bob", "why", map[string]any{"message": "12345"}, "none of an agent's answers")
-	if text := g.command("ada", "random", "why", map[string]any{"message": first.ID.String()}).Text(); !strings.Contains(text, "none of an agent's answers") {
+	g.commandShows("bob", "why", nil, "say another", "did not read or change any files")
+	g.commandShows("bob", "why", map[string]any{"message": "nonsense"}, "not a message link or id")
+	g.commandShows("bob", "why", map[string]any{"message": "12345"}, "not an agent's answer")
+	if text := g.command("ada", "random", "why", map[string]any{"message": first.ID.String()}).Text(); !strings.Contains(text, "not an agent's answer") {
 		t.Errorf("another channel is told %q", text)
 	}
 	i, err := g.Menu("bob", "chorus", "Why this answer?", first.ID)
@@ -111,7 +111,7 @@ func TestDiscordForks(t *testing.T) {
 	if i, err = g.Menu("bob", "chorus", "Fork from here", stray); err != nil {
 		t.Fatal(err)
 	}
-	if got := g.shown("the menu on a stray message", i).Text(); !strings.Contains(got, "belongs to no conversation") {
+	if got := g.shown("the menu on a stray message", i).Text(); !strings.Contains(got, "is not part of a conversation") {
 		t.Errorf("on a message that is nobody's answer the menu shows %q", got)
 	}
 }

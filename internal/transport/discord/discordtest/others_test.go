@@ -38,7 +38,7 @@ func TestOtherThreadsAreNoted(t *testing.T) {
 	second := g.say("bob", "general", "say beside it")
 	g.hasReaction(second, "✅")
 	got := strings.Join(g.notedThreads(g.thread(second)), "")
-	for _, want := range []string{running.String() + ` "say begun wait": running, step 1, for `, "- one in another place: waiting for somebody's yes, step 1, for "} {
+	for _, want := range []string{running.String() + ` "say begun wait": running, step 1, for `, "- one in another place: waiting for approval, step 1, for "} {
 		if !strings.Contains(got, want) {
 			t.Errorf("it was told %q without %q", got, want)
 		}

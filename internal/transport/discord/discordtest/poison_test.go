@@ -49,7 +49,7 @@ func TestDiscordFailsOnOneMessageForEver(t *testing.T) {
 				return err == nil && len(list) == 2
 			})
 			g.bears(asked, "🔇")
-			g.message("private word", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "Discord failed again and again") })
+			g.message("private word", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "Discord kept failing") })
 			g.settledRows()
 			for _, id := range behind {
 				g.message("answer behind it", answers(id))

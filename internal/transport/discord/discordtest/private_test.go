@@ -128,7 +128,7 @@ func TestDiscordPrivateThreadsHaveTheirChannelsLimits(t *testing.T) {
 			t.Errorf("the limit of %s does not hold in %s", name, row.ID)
 		}
 	}
-	if got := g.command("ada", "hush", "thread fork", map[string]any{"thread": id}).Text(); !strings.Contains(got, "everybody") {
+	if got := g.command("ada", "hush", "thread fork", map[string]any{"thread": id}).Text(); !strings.Contains(got, "public thread") {
 		t.Errorf("a fork out of a private thread: %q", got)
 	}
 	if got := g.app.Settings.ChannelOf(t.Context(), row.ID); got != id {

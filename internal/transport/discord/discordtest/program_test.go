@@ -143,8 +143,8 @@ func TestDiscordCommands(t *testing.T) {
 		{"status", nil, "**" + chat.DefaultAgent + "** answers here"},
 		{"agent list", nil, "- **" + chat.DefaultAgent + "**"},
 		{"cost", nil, "Spent on this server since"},
-		{"stop", nil, "Nothing runs here"},
-		{"steer", map[string]any{"message": "hurry"}, "Nothing runs here"},
+		{"stop", nil, "Nothing is running"},
+		{"steer", map[string]any{"message": "hurry"}, "Nothing is running"},
 		{"why", nil, "demo/script"},
 		{"bob: cost", nil, "You spent"},
 	} {

@@ -159,7 +159,7 @@ func TestDiscordServerAsksAPerson(t *testing.T) {
 		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "You cannot answer this")
 	})
 	form, shown := g.opens("ada", card)
-	for _, want := range []string{`"title":"Your answer"`, `"description":"a whole number, at least 1","label":"count"`, `"description":"may be left out","label":"gift"`, `{"label":"Yes","value":"yes"}`, `{"label":"M","value":"M"}`} {
+	for _, want := range []string{`"title":"Your answer"`, `"description":"a whole number, at least 1","label":"count"`, `"description":"optional","label":"gift"`, `{"label":"Yes","value":"yes"}`, `{"label":"M","value":"M"}`} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the form has no %s: %s", want, shown)
 		}
@@ -279,6 +279,6 @@ func TestDiscordServerIsNotAnsweredInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.message("too late", func(m discordsim.Message) bool {
-		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "Too late: its time was over")
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "Too late: it expired")
 	})
 }

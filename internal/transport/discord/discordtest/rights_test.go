@@ -31,7 +31,7 @@ func TestDiscordInitLeavesHiddenChannelsAlone(t *testing.T) {
 	if strings.Contains(text, g.Channel("board").String()) || runsetup.IsDir(g.app.Home.AgentDir("board")) {
 		t.Errorf("it was made: %s", text)
 	}
-	g.commandShows("ada", "agent init", map[string]any{"name": "board"}, "The channel was there already and is used.")
+	g.commandShows("ada", "agent init", map[string]any{"name": "board"}, "The channel already existed and is used.")
 }
 
 // What was there before an agent is there after it.
@@ -39,9 +39,9 @@ func TestDiscordDestroyLeavesOldChannels(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{})
 	g.hasReaction(g.say("bob", "random", "say an old word"), "✅") // answered by the bot's own agent, not by the one to come
-	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel was there already and is used.")
+	g.commandShows("carol", "agent init", map[string]any{"name": "random"}, "The channel already existed and is used.")
 	asked := g.command("carol", "general", "agent destroy", map[string]any{"name": "random"})
-	if !strings.Contains(asked.Text(), "stays: it was there before") {
+	if !strings.Contains(asked.Text(), "stays, because it existed before") {
 		t.Errorf("the question is %q", asked.Text())
 	}
 	button := "c1:retire:" + g.User("carol").String() + ":gone:random"
@@ -62,7 +62,7 @@ func TestDiscordInitFindsARenamedChannel(t *testing.T) {
 	if err := g.Rename("helper", "front-desk"); err != nil {
 		t.Fatal(err)
 	}
-	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready in <#"+g.Channel("front-desk").String()+">", "were there already")
+	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "is ready in <#"+g.Channel("front-desk").String()+">", "already existed")
 	if g.Channel("helper") != 0 {
 		t.Error("there is a second channel")
 	}

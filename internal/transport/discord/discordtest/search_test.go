@@ -28,7 +28,7 @@ func TestDiscordSearchForgetsWhatWasTakenBack(t *testing.T) {
 		}
 		return row.Title
 	}
-	g.until("both are known", func() bool { return title(gone) == "(taken back)" && strings.Contains(title(other), "Hilda") })
+	g.until("both are known", func() bool { return title(gone) == "(deleted)" && strings.Contains(title(other), "Hilda") })
 	for _, c := range []struct{ command, message string }{{"thread list", ""}, {"why", gone.String()}, {"why", other.String()}, {"status", ""}} {
 		options := map[string]any{}
 		if c.message != "" {
@@ -38,7 +38,7 @@ func TestDiscordSearchForgetsWhatWasTakenBack(t *testing.T) {
 			t.Errorf("/%s tells old words: %q", c.command, got)
 		}
 	}
-	if got := g.commandShows("ada", "thread list", nil, "(taken back)", "Hilda"); got == "" {
+	if got := g.commandShows("ada", "thread list", nil, "(deleted)", "Hilda"); got == "" {
 		t.Error("nothing is listed")
 	}
 	search := func(query string) string {

@@ -50,7 +50,7 @@ func TestDiscordSettings(t *testing.T) {
 	g := kept(t, discordsim.Options{}, map[string]string{})
 	g.commandShows("ada", "settings show", nil, "- model: `demo/script` (config/shared.yaml:", "- permissions: `standard` (built in)", "**demo**: needs none")
 	g.hasReaction(g.say("bob", "general", "say by the script"), "✅")
-	g.commandShows("ada", "settings model", map[string]any{"model": "ech"}, "model of this server is now `demo/echo`", "said to `/settings` here; it counts from the next run on")
+	g.commandShows("ada", "settings model", map[string]any{"model": "ech"}, "model of this server is now `demo/echo`", "set with `/settings` here; effective from the next run")
 	asked := g.say("bob", "general", "say this again")
 	g.message("echo", func(m discordsim.Message) bool { return answers(asked)(m) && m.Text() == "say this again" })
 	g.hasReaction(asked, "✅")
@@ -64,10 +64,10 @@ func TestDiscordSettings(t *testing.T) {
 	}
 	g.commandShows("ada", "settings permissions", map[string]any{"profile": "lokced"}, `did you mean "locked"?`)
 	g.commandShows("carol", "agent init", map[string]any{"name": "helper"}, "permissions `locked`")
-	g.commandShows("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These have their own and keep it: dispatcher, helper.")
+	g.commandShows("ada", "settings permissions", map[string]any{"profile": "guarded"}, "These agents keep their own value: dispatcher, helper.")
 	g.end()
 	g.start() // it is durable
-	g.commandShows("ada", "settings show", nil, "- model: `demo/echo` (said to `/settings` here)", "- permissions: `guarded`")
+	g.commandShows("ada", "settings show", nil, "- model: `demo/echo` (set with `/settings` here)", "- permissions: `guarded`")
 	g.commandShows("ada", "settings model", map[string]any{"model": "default"}, "`demo/script`", "config/shared.yaml")
 	g.commandShows("ada", "settings permissions", map[string]any{"profile": "default"}, "`standard`")
 	g.proposes("settings model", map[string]any{"model": "demo"}, "model", "demo/echo", "demo/guide")
@@ -123,11 +123,11 @@ func TestDiscordAccess(t *testing.T) {
 	t.Parallel()
 	g := kept(t, discordsim.Options{}, map[string]string{"shared.yaml": "channels:\n  \"*\": guarded\n"})
 	g.commandShows("bob", "access", nil, "**What chorus does when you say so here**", "- `standard`: reads and writes its workspace", "- `guarded`:",
-		"Each of these must allow it", "the agent chorus: `standard` (built in)", "this channel: `guarded` (`channels` of the configuration: *)",
-		"whoever says it: `standard` (built in for everybody on Discord", "What must be asked is answered by: whoever asked, whoever sits at the terminal.", "You have no right to give agents more than they have.")
+		"Each of these must allow an action", "the agent chorus: `standard` (built in)", "this channel: `guarded` (`channels` of the configuration: *)",
+		"the person who asks: `standard` (built in for everybody on Discord", "Approvals are answered by: the person who asked, the person at the terminal.", "You have no right to give agents more permissions.")
 	g.commandShows("dan", "access", nil, "- `locked`: reads its workspace and changes nothing", "access` of the configuration: discord/role:guest", "roles that count: builder, guest")
-	g.commandShows("ada", "access", nil, "whoever says it: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
-	g.commandShows("bob", "access", map[string]any{"person": g.User("dan").String()}, "for those who may manage the server")
+	g.commandShows("ada", "access", nil, "the person who asks: `open`", "You may give agents: `open`, `standard`, `guarded`, `locked`.")
+	g.commandShows("bob", "access", map[string]any{"person": g.User("dan").String()}, "Only people who may manage the server")
 	g.commandShows("ada", "access", map[string]any{"person": g.User("dan").String()}, "<@"+g.User("dan").String()+"> has no right", "when they say so")
 }
 

@@ -17,7 +17,7 @@ func TestDiscordContext(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	g.commandShows("ada", "context save", nil, "nothing to save")
-	g.commandShows("ada", "context history", nil, "Nothing was saved here yet")
+	g.commandShows("ada", "context history", nil, "Nothing is saved here yet")
 	g.commandShows("ada", "context clear", nil, "nothing to clear")
 
 	asked := g.say("ada", "general", "remember the red door\n!say remembered")

@@ -173,16 +173,16 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 		t.Errorf("the card says %q", card.Text())
 	}
 	g.moves(first.ID, "", work.AgentCompleted, work.NeedsApproval)
-	g.card(first.ID, "waits for a yes", "approve", "reject", "diff")
+	g.card(first.ID, "waits for approval", "approve", "reject", "diff")
 	if err := g.queue().Record(t.Context(), work.Event{Type: work.EventReminder, Project: "web-app", Task: first.ID, From: work.AwaitingApproval, To: work.AwaitingApproval}); err != nil {
 		t.Fatal(err)
 	}
 	g.message("reminder", func(m discordsim.Message) bool {
-		return answers(card.ID)(m) && strings.Contains(m.Text(), "still waits for your yes")
+		return answers(card.ID)(m) && strings.Contains(m.Text(), "still waits for your approval")
 	})
 	ada := g.mention("ada")
 	g.message("call for a yes", func(m discordsim.Message) bool {
-		return answers(card.ID)(m) && strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "waits for your yes")
+		return answers(card.ID)(m) && strings.HasPrefix(m.Text(), ada) && strings.Contains(m.Text(), "waits for your approval")
 	})
 
 	// The process is killed after it has written what is wanted, before it has noted how far it read; and a message was lost on the way.
@@ -193,7 +193,7 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 	}
 	g.moves(first.ID, "the tests fail", work.Approved, work.MergeFailed)
 	g.card(first.ID, "is blocked", "restart", "skip", "diff", "error", "edit")
-	if got := g.card(first.ID, "1 task cannot go on without it: `"+second.ID+"`", "restart", "skip", "diff", "error", "edit"); !strings.Contains(got.Text(), "> the tests fail") || got.ID != card.ID {
+	if got := g.card(first.ID, "1 task cannot continue without it: `"+second.ID+"`", "restart", "skip", "diff", "error", "edit"); !strings.Contains(got.Text(), "> the tests fail") || got.ID != card.ID {
 		t.Errorf("the card is %s and says %q", got.ID, got.Text())
 	}
 	g.message("call for help", func(m discordsim.Message) bool {
@@ -202,7 +202,7 @@ func TestWorkCardMovesWithItsTask(t *testing.T) {
 	if n := g.cards(first.ID); n != 1 {
 		t.Errorf("%d cards for one task:\n%s", n, g.transcript())
 	}
-	if n := g.calls("** waits for your yes."); n != 1 {
+	if n := g.calls("** waits for your approval."); n != 1 {
 		t.Errorf("ada was called %d times:\n%s", n, g.transcript())
 	}
 	if n := g.cards(second.ID); n != 1 { // in the words of the other's card
@@ -220,7 +220,7 @@ func TestWorkButtons(t *testing.T) {
 	g := inWork(t, discordsim.Options{}, map[string]string{})
 	task := g.task("Add a dark mode")
 	g.moves(task.ID, "", done...)
-	card := g.card(task.ID, "waits for a yes", "approve", "reject", "diff")
+	card := g.card(task.ID, "waits for approval", "approve", "reject", "diff")
 
 	// What is not shared is ada's: bob is told nothing of it, and moves nothing.
 	private := false
@@ -243,7 +243,7 @@ func TestWorkButtons(t *testing.T) {
 	// A no comes with words, which the worker gets.
 	other := g.task("Add a menu")
 	g.moves(other.ID, "", done...)
-	card = g.card(other.ID, "waits for a yes", "approve", "reject", "diff")
+	card = g.card(other.ID, "waits for approval", "approve", "reject", "diff")
 	feedback := fmt.Sprintf("c1:feedback:reject:%s:1", other.ID)
 	g.click("ada", card.ID, feedback)
 	i, err := g.Submit("ada", feedback, map[string]string{"text": "it must close again"})
@@ -259,7 +259,7 @@ func TestWorkButtons(t *testing.T) {
 	// Another attempt is another thing to say yes to.
 	g.card(other.ID, "waits for a worker", "edit")
 	g.moves(other.ID, "", done...)
-	card = g.card(other.ID, "waits for a yes", "approve", "reject", "diff")
+	card = g.card(other.ID, "waits for approval", "approve", "reject", "diff")
 	if limit, err = g.Inject(discordsim.Fault{Kind: discordsim.FaultLimit, Route: "PATCH /channels/{channel}/messages/", Millis: 200}); err != nil {
 		t.Fatal(err)
 	}

@@ -172,7 +172,7 @@ func TestWorkNotesList(t *testing.T) {
 	note := press("bob", ideas, "a darker dark mode")
 	g.click("bob", note.ID, note.CustomIDs()[0])
 	g.message("the task", func(m discordsim.Message) bool {
-		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "is made of it: Ideas")
+		return m.Flags&discordsim.FlagEphemeral != 0 && strings.Contains(m.Text(), "from it: Ideas")
 	})
 	// Who may not see the project is told nothing of its notes.
 	private := false
@@ -183,7 +183,7 @@ func TestWorkNotesList(t *testing.T) {
 	for i := range 25 {
 		writes(fmt.Sprintf("Note %d", i), "x")
 	}
-	list("The 20 that changed last; `/note list` shows all 27", 20)
+	list("The 20 most recently changed; `/note list` shows all 27", 20)
 }
 
 // TestWorkGuide does what the guide says.

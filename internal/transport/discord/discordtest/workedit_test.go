@@ -52,8 +52,8 @@ func TestWorkCardSaysWhoMay(t *testing.T) {
 	}
 	task := g.task("Add a dark mode")
 	g.moves(task.ID, "", done...)
-	card := g.card(task.ID, "waits for a yes", "approve", "reject", "diff")
-	if want := "Only <@" + g.User("ada").String() + "> may say yes."; !strings.Contains(card.Text(), want) {
+	card := g.card(task.ID, "waits for approval", "approve", "reject", "diff")
+	if want := "Only <@" + g.User("ada").String() + "> may approve."; !strings.Contains(card.Text(), want) {
 		t.Errorf("the card says %q", card.Text())
 	}
 	g.clicks("bob", card, "approve")

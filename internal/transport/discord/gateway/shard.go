@@ -74,7 +74,7 @@ const (
 )
 
 // ErrToken: the token is not accepted.
-var ErrToken = errors.New("the token is not known to Discord; make a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
+var ErrToken = errors.New("Discord does not accept the token; create a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
 
 // errAgain: the connection is over and another one is to be made at once.
 var errAgain = errors.New("the gateway asked for a new connection")
@@ -118,8 +118,8 @@ func permanent(err error) error {
 	case wire.CloseEventCodeAuthenticationFailed.Code:
 		return ErrToken
 	case wire.CloseEventCodeDisallowedIntent.Code:
-		return fmt.Errorf("an intent is refused (%d): switch on \"Message Content Intent\" under Bot, Privileged Gateway Intents, in the developer portal, "+
-			"and start again; without it a bot sees no words", closed.Code)
+		return fmt.Errorf("an intent is refused (%d): turn on \"Message Content Intent\" under Bot, Privileged Gateway Intents, in the developer portal, "+
+			"and start again; without it a bot sees no text", closed.Code)
 	case wire.CloseEventCodeInvalidIntent.Code, wire.CloseEventCodeInvalidAPIVersion.Code, wire.CloseEventCodeInvalidShard.Code, wire.CloseEventCodeShardingRequired.Code:
 		return fmt.Errorf("the connection was closed for good: %d %s", closed.Code, closed.Text)
 	default:
