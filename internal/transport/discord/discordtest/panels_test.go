@@ -69,7 +69,9 @@ func TestYesHoldsAsFarAsChosen(t *testing.T) {
 	g.click("bob", card.ID, "c1:always:"+id)
 	g.message("word to bob", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "You cannot answer this") })
 	g.click("ada", card.ID, "c1:always:"+id)
-	list := g.message("list", func(m discordsim.Message) bool { return strings.Contains(m.Text(), "What should be allowed from now on?") })
+	list := g.message("list", func(m discordsim.Message) bool {
+		return strings.Contains(m.Text(), "What should be allowed from now on?")
+	})
 	if list.Flags&discordsim.FlagEphemeral == 0 || !slices.Equal(list.CustomIDs(), []string{"c1:keep:" + id}) {
 		t.Fatalf("%+v", list)
 	}
