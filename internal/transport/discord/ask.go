@@ -13,15 +13,15 @@ import (
 	"chorus/internal/transport/discord/gateway"
 )
 
-// A command that speaks is answered with a message for everybody that has the words of whoever
+// A command that speaks is answered with a public message that contains the words of the person who
 // gave it. Discord reports that message like any other and keeps it in the channel's history,
-// together with who caused it: so what was acknowledged is taken in the ordinary way, also by a
-// process that starts after this one has died, and can be replied to and marked.
+// together with who caused it. So an acknowledged command is processed in the ordinary way, even by a
+// process that starts after this one has died, and people can reply to it and mark it.
 
-// spokenTime is how long the connector has before Discord must be answered.
+// spokenTime is how long the connector has before Discord needs an answer.
 const spokenTime = 1500 * time.Millisecond
 
-// spoken carries out a command that speaks.
+// spoken runs a command that speaks.
 func (c *Client) spoken(ctx context.Context, i discord.ApplicationCommandInteraction) {
 	within, cancel := context.WithTimeout(ctx, spokenTime)
 	defer cancel()
@@ -34,8 +34,8 @@ func (c *Client) spoken(ctx context.Context, i discord.ApplicationCommandInterac
 	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeCreateMessage, Data: m})
 }
 
-// absentFrom reports an interaction in a place that the bot cannot read or write in: the command
-// came along with whoever installed it.
+// absentFrom reports whether an interaction is in a place where the bot cannot read or write: the
+// person who installed the command brought it along.
 func absentFrom(i discord.Interaction) bool {
 	_, guild := i.AuthorizingIntegrationOwners()[discord.ApplicationIntegrationTypeGuildInstall]
 	may := i.AppPermissions()
@@ -45,8 +45,8 @@ func absentFrom(i discord.Interaction) bool {
 	return !guild || may != nil && !may.Has(discord.PermissionViewChannel, discord.PermissionSendMessages)
 }
 
-// said is somebody's words with links to their files. What Discord was given with a command it
-// keeps for some time, so it is not sent again.
+// said is a person's words with links to their files. Discord keeps the files of a command
+// for some time, so they are not uploaded again.
 func said(words string, files []room.File) string {
 	for _, f := range files {
 		words += fmt.Sprintf("\n[%s](%s)", strings.NewReplacer("[", "(", "]", ")").Replace(f.Name), f.URL)
@@ -54,11 +54,11 @@ func said(words string, files []room.File) string {
 	return words
 }
 
-// fileLink finds such a link at the end of a message.
+// fileLink matches such a link at the end of a message.
 var fileLink = pattern.Lazy(`\n\[([^\[\]\n]+)\]\((https?://[^\s()]+)\)$`)
 
-// asked is a message of ours with the words of somebody who gave a command that speaks: it is
-// theirs, and mentions us. false: it is another message.
+// asked returns, for a message of ours with the words of somebody who gave a command that speaks, a message by
+// that person that mentions us. false: it is another message.
 func (c *Client) asked(m discord.Message, in room.Channel) (room.Message, bool) {
 	cause := m.InteractionMetadata
 	c.mu.Lock()

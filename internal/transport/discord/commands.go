@@ -22,20 +22,20 @@ func (c *Client) Register(ctx context.Context, list []platform.Command) error {
 	all := rest.SetGlobalCommands.Compile(nil, app)
 	err := c.overwrite(ctx, all, creates(list, true))
 	if gateway.Status(err) == http.StatusBadRequest {
-		// The application may not be one that people can install for themselves.
+		// The application may not allow installation by users.
 		c.Log.Info("the commands are registered for servers only (see Installation in Discord's developer portal)", "event", "no_user_install", "error", err)
 		err = c.overwrite(ctx, all, creates(list, false))
 	}
 	return gateway.Trouble(err)
 }
 
-// overwrite puts commands in the place of all there are. Discord answers with the whole list, which nobody reads: to decode it would take
+// overwrite replaces all commands. Discord answers with the whole list, which nobody needs; decoding it would take
 // longer than everything else that happens when a bot connects.
 func (c *Client) overwrite(ctx context.Context, where *rest.CompiledEndpoint, list []discord.ApplicationCommandCreate) error {
 	return c.rest.Do(where, list, nil, rest.WithCtx(ctx))
 }
 
-// creates are commands as Discord wants them; people: some may be installed by a person alone.
+// creates converts commands for Discord. people: they may be offered to people who installed them for themselves.
 func creates(list []platform.Command, people bool) (all []discord.ApplicationCommandCreate) {
 	for _, command := range list {
 		command.Anywhere = command.Anywhere && people
@@ -44,13 +44,13 @@ func creates(list []platform.Command, people bool) (all []discord.ApplicationCom
 	return all
 }
 
-// needs are Discord's permissions for what a command should be offered to.
+// needs are the Discord permissions that a command requires by default.
 var needs = map[platform.Right]discord.Permissions{
 	platform.ManageChannels: discord.PermissionManageChannels,
 	platform.ManageGuild:    discord.PermissionManageGuild,
 }
 
-// created is a command as Discord wants it.
+// created converts a command for Discord.
 func created(command platform.Command) discord.ApplicationCommandCreate {
 	if command.Menu {
 		return discord.MessageCommandCreate{Name: command.Name, NameLocalizations: locales(command.Names)}
@@ -85,7 +85,7 @@ func subcommand(c platform.Command) discord.ApplicationCommandOptionSubCommand {
 	return discord.ApplicationCommandOptionSubCommand{Name: c.Name, NameLocalizations: locales(c.Names), Description: c.Description, DescriptionLocalizations: locales(c.Descriptions), Options: options(c.Options)}
 }
 
-// locales are words by the languages that Discord knows.
+// locales maps words to the languages that Discord knows.
 func locales(words map[string]string) map[discord.Locale]string {
 	out := make(map[discord.Locale]string, len(words))
 	for language, text := range words {

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/room/split"
 )
 
-// beside are the words of a message that do not stand in its content: a program's embeds and
+// beside is the text of a message outside its content: a program's embeds and
 // components, a poll, and what it forwards.
 func beside(m discord.Message) string {
 	parts := []string{embeds(m)}
@@ -35,7 +35,7 @@ func beside(m discord.Message) string {
 	return split.Clip(strings.Join(said, "\n\n"), maxEmbed)
 }
 
-// poll is a poll's question with its answers.
+// poll formats a poll's question with its answers.
 func poll(p *discord.Poll) string {
 	if p == nil {
 		return ""
@@ -53,7 +53,7 @@ func poll(p *discord.Poll) string {
 	return strings.Join(lines, "\n")
 }
 
-// displayed are the texts in components of the second version, in their order.
+// displayed returns the texts in version 2 components, in order.
 func displayed[C any](list []C) (out []string) {
 	for _, one := range list {
 		switch c := any(one).(type) {
@@ -74,12 +74,12 @@ func displayed[C any](list []C) (out []string) {
 	return out
 }
 
-// maxLinked is how many pictures of one message are fetched that are not attached to it.
+// maxLinked limits how many unattached pictures are fetched per message.
 const maxLinked = 4
 
-// linked are the pictures that a message shows without having them attached, and the files of
-// what it forwards. Only copies that Discord keeps are fetched: another server would learn who
-// looks, and could be one that only this machine reaches.
+// linked returns the pictures that a message shows but does not attach, and the files of
+// forwarded messages. It only fetches Discord's copies: another server would learn who
+// looks, and could be one that only this machine can reach.
 func (c *Client) linked(m discord.Message) (out []room.File) {
 	add := func(at string, width int) {
 		u, err := url.Parse(at)
@@ -110,7 +110,7 @@ func (c *Client) linked(m discord.Message) (out []room.File) {
 	return out
 }
 
-// gallery are the pictures in components.
+// gallery returns the pictures in components.
 func gallery[C any](list []C) (out []discord.UnfurledMediaItem) {
 	for _, one := range list {
 		switch c := any(one).(type) {

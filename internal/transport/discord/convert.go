@@ -10,10 +10,10 @@ import (
 	"chorus/internal/room/split"
 )
 
-// everyone finds what notifies everybody, also where its author may not do that.
+// everyone matches mentions that notify everybody, even if the author may not do that.
 var everyone = pattern.Lazy(`(?:^|\W)@(?:everyone|here)\b`)
 
-// author is whoever wrote a message.
+// author returns the author of a message.
 func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook string) room.Author {
 	a := room.Author{ID: u.ID.String(), Name: u.Username, Bot: u.Bot, Webhook: webhook, Roles: c.cache.RoleNames(guild, m), Member: m != nil}
 	a.Admin = webhook == "" && c.cache.Administers(guild, a.ID, m)
@@ -27,7 +27,7 @@ func (c *Client) author(guild string, u discord.User, m *discord.Member, webhook
 	return a
 }
 
-// message is a message in neutral words.
+// message converts a message to neutral terms.
 func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	if out, ok := c.asked(m, in); ok {
 		return out
@@ -44,7 +44,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	}
 	for _, u := range m.Mentions {
 		id := u.ID.String()
-		if strings.Contains(m.Content, "<@"+id+">") || strings.Contains(m.Content, "<@!"+id+">") { // else a reply notifies them
+		if strings.Contains(m.Content, "<@"+id+">") || strings.Contains(m.Content, "<@!"+id+">") { // otherwise a reply notifies them
 			out.Mentions = append(out.Mentions, id)
 			out.Named = append(out.Named, c.author(in.Guild, u, nil, ""))
 		}
@@ -57,7 +57,7 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	}
 	out.Files = append(out.Files, c.linked(m)...)
 	if r := m.MessageReference; r != nil && r.MessageID != nil && r.Type == discord.MessageReferenceTypeDefault && (r.ChannelID == nil || *r.ChannelID == m.ChannelID) {
-		out.ReplyTo = r.MessageID.String() // what is forwarded from elsewhere is no reply
+		out.ReplyTo = r.MessageID.String() // a forward is not a reply
 	}
 	if q := m.ReferencedMessage; q != nil {
 		quoted := c.message(*q, in)
@@ -73,11 +73,11 @@ func (c *Client) message(m discord.Message, in room.Channel) room.Message {
 	return out
 }
 
-// maxEmbed is how much is taken of one message's embeds: Discord's own limit.
+// maxEmbed limits the text taken from one message's embeds; it is Discord's own limit.
 const maxEmbed = 6000
 
-// embeds are the words of a program's embeds, which often are all it says. Those of people
-// are previews of links, made by Discord and sent later: they are no words of theirs.
+// embeds is the text of a program's embeds, often all it says. Embeds of people
+// are link previews that Discord adds later, not their own words.
 func embeds(m discord.Message) string {
 	if !m.Author.Bot && m.WebhookID == nil {
 		return ""

@@ -1,10 +1,10 @@
-// Package discord is the chat platform Discord, as package platform wants one: its events in
-// neutral words, its calls, its limits and its formatting. What is done with what people say
-// is decided in package connector.
+// Package discord implements package platform for Discord: its events in
+// neutral terms, its calls, its limits and its formatting. Package connector decides what to do
+// with what people say.
 //
 // It promises that no type of the library leaves it, that every click and command is
-// acknowledged before Discord gives up on it, that nobody is notified by what a model wrote,
-// and that the gateway is never kept waiting.
+// acknowledged before Discord gives up on it, that nothing a model writes notifies anybody,
+// and that the gateway never has to wait.
 package discord
 
 import (
@@ -30,23 +30,23 @@ import (
 // Name is the first part of the ids of Discord's threads.
 const Name = "discord"
 
-// DefaultAPI is Discord's own REST root.
+// DefaultAPI is Discord's REST root.
 const DefaultAPI = "https://discord.com/api/v10"
 
-// Options are what a client is made of.
+// Options configure a client.
 type Options struct {
-	Bot     string // for messages to people
+	Bot     string // used in messages to people
 	Token   string
 	API     string // REST root; "": Discord's own
-	Guild   string // commands are registered in this guild alone; "": everywhere
+	Guild   string // register commands only in this guild; "": everywhere
 	HTTP    *http.Client
 	Log     *slog.Logger
 	Version string
 
-	// Times; zero: as below.
+	// Times; zero: the defaults below.
 	FirstBackoff, BackoffMax time.Duration
-	CallWait                 time.Duration // how long one call that is not answered delays others
-	Nonce                    time.Duration // how long Discord surely knows a nonce again
+	CallWait                 time.Duration // how long one unanswered call delays others
+	Nonce                    time.Duration // how long Discord is sure to remember a nonce
 }
 
 const (
@@ -55,7 +55,7 @@ const (
 	callWait       = 30 * time.Second
 	nonceWindow    = time.Minute // Discord promises a few minutes
 	callTime       = 30 * time.Second
-	identifyEvery  = 5 * time.Second // how long Discord wants between two rounds of identifying
+	identifyEvery  = 5 * time.Second // the interval Discord requires between rounds of identifying
 )
 
 func (o Options) filled() (Options, error) {
@@ -92,9 +92,9 @@ type Client struct {
 	shards  []*gateway.Shard
 	pending map[string]bool      // guilds that have not reported their channels yet
 	hooks   map[string]hook      // by channel
-	tried   []string             // nonces of what was begun through them, the newest last
-	closed  map[string]bool      // posts of forums that are closed because we closed them
-	tagless map[string]time.Time // until when nobody tries to make tags in a forum
+	tried   []string             // nonces of messages started through webhooks, newest last
+	closed  map[string]bool      // posts of forums that we closed
+	tagless map[string]time.Time // until when tags are not created in a forum
 }
 
 var (
@@ -115,7 +115,7 @@ var (
 	_ platform.BotRoles   = (*Client)(nil)
 )
 
-// New makes a client. Nothing is connected yet.
+// New makes a client. It does not connect.
 func New(o Options) (*Client, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -139,8 +139,8 @@ func (c *Client) Caps() platform.Caps {
 	}}
 }
 
-// Run implements platform.Platform. Its errors are a wrong token, and an intent that is not
-// switched on.
+// Run implements platform.Platform. It fails on a wrong token, or on an intent that is not
+// turned on.
 func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -154,7 +154,7 @@ func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 	return err
 }
 
-// connect finds the gateway and keeps every shard on it.
+// connect finds the gateway and keeps every shard connected to it.
 func (c *Client) connect(ctx context.Context) error {
 	info, err := platform.Again(ctx, c.retry(), "gateway", func(ctx context.Context) (*discord.GatewayBot, error) {
 		info, err := c.rest.GetGatewayBot(rest.WithCtx(ctx))
@@ -178,7 +178,7 @@ func (c *Client) connect(ctx context.Context) error {
 		c.shards = append(c.shards, s)
 		c.mu.Unlock()
 		running.Go(func() {
-			// Discord lets so many identify at once, and throws out the others.
+			// Discord lets a limited number identify at once and disconnects the others.
 			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !platform.Sleep(ctx, time.Duration(at)*identifyEvery) {
 				return
 			}
@@ -197,7 +197,7 @@ func (c *Client) connect(ctx context.Context) error {
 	}
 }
 
-// Reconnect implements platform.Reconnects. Which shard reports nothing is not known.
+// Reconnect implements platform.Reconnects. It is not known which shard reports nothing.
 func (c *Client) Reconnect() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +210,7 @@ func (c *Client) retry() platform.Retry {
 	return platform.Retry{First: c.FirstBackoff, Max: c.BackoffMax, Call: callTime, Log: c.Log}
 }
 
-// ask makes a call that others wait behind.
+// ask makes a call that delays others.
 func ask[T any](ctx context.Context, c *Client, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.CallWithin(ctx, c.retry(), c.CallWait, c.Answers, what, func(ctx context.Context) (T, error) {
 		got, err := call(ctx)
@@ -233,7 +233,7 @@ func (c *Client) Directory(guild string) mention.Directory { return c.cache.Dire
 // BotRole implements platform.BotRoles.
 func (c *Client) BotRole(guild, user string) string { return c.cache.BotRole(guild, user) }
 
-// Channel implements platform.Platform. The channel that a thread hangs under is asked for too.
+// Channel implements platform.Platform. For a thread it also fetches the parent channel.
 func (c *Client) Channel(ctx context.Context, id string) (room.Channel, error) {
 	in, ok := c.cache.Known(id)
 	if !ok {
@@ -268,7 +268,7 @@ func (c *Client) Member(ctx context.Context, guild string, who room.Author) (roo
 	return c.author(guild, m.User, m, who.Webhook), nil
 }
 
-// learnGuild learns whose a guild is and which roles it has.
+// learnGuild stores a guild's owner and roles.
 func (c *Client) learnGuild(guild, owner string, roles []discord.Role) {
 	c.cache.SetOwner(guild, owner)
 	for _, r := range roles {
@@ -276,8 +276,8 @@ func (c *Client) learnGuild(guild, owner string, roles []discord.Role) {
 	}
 }
 
-// learnRoles asks for the roles and the owner of a guild that has not reported its channels, because it is about to
-// or because another shard gets its events: without their names nobody would have any.
+// learnRoles fetches the roles and the owner of a guild that has not reported its channels, because it is about to
+// or because another shard gets its events. Without the names of roles nobody would have any.
 func (c *Client) learnRoles(ctx context.Context, guild string) error {
 	if guild == "" || guild == room.Direct || c.cache.HasRoles(guild) {
 		return nil
@@ -286,7 +286,7 @@ func (c *Client) learnRoles(ctx context.Context, guild string) error {
 		return c.rest.GetGuild(gateway.ID(guild), false, rest.WithCtx(ctx))
 	})
 	if err != nil && !platform.Passing(err) {
-		return nil // it is closed to us: nobody has any
+		return nil // we cannot see the guild: nobody has roles
 	}
 	if g != nil {
 		c.learnGuild(guild, g.OwnerID.String(), g.Roles)
@@ -294,15 +294,15 @@ func (c *Client) learnRoles(ctx context.Context, guild string) error {
 	return err
 }
 
-// Answers implements outbox.Platform. It asks for something that Discord must look up: what it
-// only repeats (where the gateway is) it says in its worst hours too.
+// Answers implements outbox.Platform. It asks for something that Discord must look up, because static
+// answers (such as the gateway's address) work even during outages.
 func (c *Client) Answers(ctx context.Context) bool {
 	_, err := c.rest.Once.GetUser(gateway.ID(c.me().ID), rest.WithCtx(ctx))
 	return err == nil || !platform.Passing(gateway.Trouble(err))
 }
 
-// dispatch takes what the gateway says. Clicks and commands cannot wait behind history that
-// is being read: they go their own way.
+// dispatch takes gateway events. Clicks and commands cannot wait for a history
+// read, so they are handled separately.
 func (c *Client) dispatch(data wire.EventData) {
 	e, ok := data.(wire.EventInteractionCreate)
 	if !ok {

@@ -11,10 +11,10 @@ import (
 	"chorus/internal/platform"
 )
 
-// downloader fetches files, and follows no link away from Discord.
+// downloader fetches files and does not follow links away from Discord.
 func downloader(o Options) *http.Client {
 	client := *o.HTTP
-	client.Timeout = 0 // each call has its own
+	client.Timeout = 0 // each call has its own timeout
 	client.CheckRedirect = func(req *http.Request, _ []*http.Request) error {
 		if !trusted(o.API, req.URL.String()) {
 			return platform.Refusal("its link leads away from Discord")
@@ -24,8 +24,8 @@ func downloader(o Options) *http.Client {
 	return &client
 }
 
-// Download implements platform.Downloads. What the message says of a file's size and type is
-// not believed.
+// Download implements platform.Downloads. It does not trust the message's information about a file's size and
+// type.
 func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, error) {
 	if !trusted(c.API, at) {
 		return nil, platform.Refusal("it is not stored on Discord")
@@ -61,10 +61,10 @@ func (c *Client) Download(ctx context.Context, at string, limit int64) ([]byte, 
 	return data, nil
 }
 
-// stores are where Discord keeps what people attach, and its copies of pictures they link to.
+// stores are Discord's servers for attachments and for its copies of linked pictures.
 var stores = []string{"cdn.discordapp.com", "media.discordapp.net", "images-ext-1.discordapp.net", "images-ext-2.discordapp.net"}
 
-// trusted reports whether a file lies with Discord, or with whatever replaces it.
+// trusted reports whether a file is stored on Discord, or on its replacement.
 func trusted(root, at string) bool {
 	u, err := url.Parse(at)
 	if err != nil {

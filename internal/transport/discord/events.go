@@ -12,7 +12,7 @@ import (
 	"chorus/internal/room"
 )
 
-// convertAll turns what the gateway says into neutral events, in order, until ctx ends.
+// convertAll converts gateway events to neutral ones, in order, until ctx ends.
 func (c *Client) convertAll(ctx context.Context) {
 	for {
 		list, ok := c.events.Take(ctx)
@@ -28,10 +28,10 @@ func (c *Client) convertAll(ctx context.Context) {
 	}
 }
 
-// lateGuilds is put behind a READY: what has not reported by then is not waited for.
+// lateGuilds is queued after a READY: guilds that have not reported by then are not waited for.
 type lateGuilds struct{}
 
-// convert turns one event into what the connector is told of it.
+// convert converts one event for the connector.
 func (c *Client) convert(ctx context.Context, data any) {
 	switch e := data.(type) {
 	case wire.EventReady:
@@ -71,7 +71,7 @@ func (c *Client) convert(ctx context.Context, data any) {
 	}
 }
 
-// convertMessage turns what happened to a message.
+// convertMessage converts an event about a message.
 func (c *Client) convertMessage(ctx context.Context, data any) {
 	switch e := data.(type) {
 	case wire.EventMessageCreate:
@@ -110,8 +110,8 @@ func (c *Client) convertMessage(ctx context.Context, data any) {
 	}
 }
 
-// whole is a message with everything that must be asked for; false: it could not be, and the
-// connector finds it in the history later.
+// whole completes a message with everything that must be fetched. false: that failed, and the
+// connector finds the message in the history later.
 func (c *Client) whole(ctx context.Context, m discord.Message) (room.Message, bool) {
 	in, err := ask(ctx, c, "channel", func(ctx context.Context) (room.Channel, error) { return c.Channel(ctx, m.ChannelID.String()) })
 	if err == nil {
@@ -126,7 +126,7 @@ func (c *Client) whole(ctx context.Context, m discord.Message) (room.Message, bo
 	}
 	out := c.message(m, in)
 	if m.InteractionMetadata != nil && !out.Author.Program() && in.Guild != room.Direct {
-		// Discord sends the bot's roles along, not those of whoever gave the command.
+		// Discord sends the bot's roles, not those of the person who gave the command.
 		if who, err := ask(ctx, c, "member", func(ctx context.Context) (room.Author, error) { return c.Member(ctx, in.Guild, out.Author) }); err == nil {
 			out.Author = who
 		}
@@ -134,7 +134,7 @@ func (c *Client) whole(ctx context.Context, m discord.Message) (room.Message, bo
 	return out, true
 }
 
-// place is a channel as far as an event says.
+// place is a channel as far as an event describes it.
 func (c *Client) place(guild *snowflake.ID, channel snowflake.ID) room.Channel {
 	if in, ok := c.cache.Known(channel.String()); ok {
 		return in
@@ -156,7 +156,7 @@ func emojiOf(e discord.PartialEmoji) string {
 	return *e.Name
 }
 
-// ready learns who we are. Guilds follow with events of their own.
+// ready stores who we are. Guilds follow in their own events.
 func (c *Client) ready(ctx context.Context, e wire.EventReady) {
 	self := room.Author{ID: e.User.ID.String(), Name: e.User.Username, Bot: true}
 	c.mu.Lock()
@@ -178,7 +178,7 @@ func (c *Client) ready(ctx context.Context, e wire.EventReady) {
 	})
 }
 
-// guildsLate goes on without guilds that have not reported their channels.
+// guildsLate continues without guilds that have not reported their channels.
 func (c *Client) guildsLate() {
 	c.mu.Lock()
 	n := len(c.pending)
@@ -190,7 +190,7 @@ func (c *Client) guildsLate() {
 	}
 }
 
-// guildGone takes a guild off the list of those that are waited for.
+// guildGone removes a guild from the list of pending ones.
 func (c *Client) guildGone(guild string) {
 	c.mu.Lock()
 	waited := c.pending[guild]
@@ -202,19 +202,19 @@ func (c *Client) guildGone(guild string) {
 	}
 }
 
-// removed takes a channel or thread that was deleted.
+// removed handles a deleted channel or thread.
 func (c *Client) removed(id snowflake.ID) {
 	c.cache.Forget(id.String())
 	c.sink.Take(platform.Removed{Channel: id.String()})
 }
 
-// withMessages is a channel that says which message in it is the newest.
+// withMessages is a channel that knows its newest message.
 type withMessages interface {
 	discord.Channel
 	LastMessageID() *snowflake.ID
 }
 
-// guild learns a guild with its channels.
+// guild stores a guild with its channels.
 func (c *Client) guild(e wire.EventGuildCreate) {
 	c.learnGuild(e.ID.String(), e.OwnerID.String(), e.Roles)
 	var out platform.Listed
@@ -244,7 +244,7 @@ func (c *Client) guild(e wire.EventGuildCreate) {
 	c.sink.Take(out)
 }
 
-// greets is the channel in which the bot may introduce itself: the one that the server has for newcomers, else the first in
+// greets is the channel in which the bot may introduce itself: the server's channel for newcomers, otherwise the first in
 // which it may write; "": there is none.
 func (c *Client) greets(e wire.EventGuildCreate) string {
 	me := c.me().ID
@@ -271,7 +271,7 @@ func (c *Client) greets(e wire.EventGuildCreate) string {
 	return first.ID().String()
 }
 
-// madeAt is an id from when a channel was made. A thread has the id of the message that it
+// madeAt is an id from the time a channel was created. A thread has the id of the message that it
 // was opened on, which may be much older.
 func madeAt(ch discord.Channel) string {
 	if t, ok := ch.(discord.GuildThread); ok && !t.ThreadMetadata.CreateTimestamp.IsZero() {
@@ -280,7 +280,7 @@ func madeAt(ch discord.Channel) string {
 	return ch.ID().String()
 }
 
-// opened learns a channel that was made just now.
+// opened stores a channel that was just created.
 func (c *Client) opened(ch discord.Channel) {
 	in := c.cache.Learn(ch)
 	if _, ok := ch.(withMessages); ok {

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	formText  = "text"   // the id of what is written in a form without fields
-	formField = "field:" // stands before the names of fields
+	formText  = "text"   // the id of the text in a form without fields
+	formField = "field:" // precedes the names of fields
 )
 
-// modal is a form as Discord shows it.
+// modal converts a form for Discord.
 func modal(id string, f platform.Form) discord.ModalCreate {
 	out := discord.ModalCreate{CustomID: id, Title: shortened(f.Title, maxTitle)}
 	if len(f.Fields) == 0 {
 		text := discord.TextInputComponent{CustomID: formText, Style: discord.TextInputStyleParagraph, MaxLength: min(f.Max, maxFormValue), Required: true, Value: f.Value}
 		if split.Length(f.Value) > text.MaxLength {
-			text.Value = "" // rather than a part of it, which somebody would take for all
+			text.Value = "" // a cut text would be taken for the whole
 		}
 		out.Components = []discord.LayoutComponent{discord.LabelComponent{Label: shortened(f.Label, maxLabel), Description: split.Clip(f.Hint, maxHint), Component: text}}
 	}
@@ -35,12 +35,12 @@ func modal(id string, f platform.Form) discord.ModalCreate {
 	return out
 }
 
-// input is where a field is filled in: a menu, or a line.
+// input is the component for a field: a menu, or a line.
 func input(f platform.FormField) discord.LabelSubComponent {
 	id := formField + f.Name
 	chosen := f.Values
 	if !f.Several && len(chosen) > 1 {
-		chosen = chosen[:1] // no more than may be chosen
+		chosen = chosen[:1] // at most as many as may be chosen
 	}
 	options := menuOptions(f.Choices, chosen)
 	if len(options) == 0 {
@@ -57,7 +57,7 @@ func input(f platform.FormField) discord.LabelSubComponent {
 	return menu
 }
 
-// filled is what was written and chosen in a form with fields, by their names; nil: it has none.
+// filled returns the values of a form with fields, by name; nil: the form has none.
 func filled(data discord.ModalSubmitInteractionData) map[string][]string {
 	var out map[string][]string
 	put := func(id string, values ...string) {

@@ -27,12 +27,12 @@ const (
 	maxPostTitle   = 100
 )
 
-// tagless is how long a forum in which no tags can be made is left alone.
+// tagless is how long to wait after a forum's tags could not be created.
 const tagless = time.Hour
 
 var errNoPost = errors.New("the post is not there")
 
-// forum is the forum that a post of ours goes to; false: the channel is none, or it is a message like any other.
+// forum returns the forum that a post of ours goes to; false: the channel is not a forum, or the post is an ordinary message.
 func (c *Client) forum(ctx context.Context, channel string, p platform.Post) (discord.GuildForumChannel, bool, error) {
 	if p.Entry == nil {
 		return discord.GuildForumChannel{}, false, nil
@@ -42,11 +42,11 @@ func (c *Client) forum(ctx context.Context, channel string, p platform.Post) (di
 	return in, ok, err
 }
 
-// postMark is the number of a component by which a post is known again as the one that a row of the outbox is about: Discord
-// knows no nonces of posts.
+// postMark is the component number that identifies the post of an outbox row. Discord does not
+// support nonces for posts.
 func postMark(nonce string) int { return int(crc32.ChecksumIEEE([]byte(nonce)) >> 1) }
 
-// createPost begins a post. One that was begun before is found: whether this is the first try, nobody knows after a crash.
+// createPost creates a post. It first looks for an existing one, because after a crash nobody knows whether this is the first try.
 func (c *Client) createPost(ctx context.Context, call outbox.Call, p platform.Post, in discord.GuildForumChannel) (string, error) {
 	if id, err := c.findPost(ctx, in, call.Nonce, *p.Entry); err != nil || id != "" {
 		return id, gateway.Trouble(err)
@@ -93,14 +93,14 @@ func hasMark(m *discord.Message, mark int) bool {
 	})
 }
 
-// findPost looks for a post that was begun for a row of the outbox, among those that are open and those that were put away last; "": it is not there.
+// findPost looks for the post of an outbox row, among the active posts and the most recently archived ones; "": there is none.
 func (c *Client) findPost(ctx context.Context, in discord.GuildForumChannel, nonce string, e platform.Entry) (string, error) {
 	open, err := c.rest.Once.GetActiveGuildThreads(in.GuildID(), rest.WithCtx(ctx))
 	if err != nil {
 		return "", err
 	}
 	closed, err := c.rest.Once.GetPublicArchivedThreads(in.ID(), time.Time{}, historyPage, rest.WithCtx(ctx))
-	if err != nil && !platform.Closed(gateway.Trouble(err)) { // it may be that the history is closed to us
+	if err != nil && !platform.Closed(gateway.Trouble(err)) { // we may not be able to read the history
 		return "", err
 	}
 	list := open.Threads
@@ -126,7 +126,7 @@ func (c *Client) findPost(ctx context.Context, in discord.GuildForumChannel, non
 	return "", nil
 }
 
-// editPost changes a post's first message, its title and its tag, and closes or opens it. Whatever of it was done before is done again.
+// editPost updates a post's first message, its title and its tag, and closes or opens it. It repeats what was done before.
 func (c *Client) editPost(ctx context.Context, call outbox.Call, p platform.Post, in discord.GuildForumChannel) error {
 	id := gateway.ID(call.ID)
 	got, err := c.rest.Once.GetChannel(id, rest.WithCtx(ctx))
@@ -144,7 +144,7 @@ func (c *Client) editPost(ctx context.Context, call outbox.Call, p platform.Post
 		change.AppliedTags = &tags
 	}
 	if t.Name() != title {
-		change.Name = &title // only then: names may be changed twice in ten minutes
+		change.Name = &title // only if it changed, because names may be changed only twice in ten minutes
 	}
 	over, open := true, false
 	if t.ThreadMetadata.Archived || t.ThreadMetadata.Locked && !p.Entry.Over {
@@ -175,8 +175,8 @@ func (c *Client) editPost(ctx context.Context, call outbox.Call, p platform.Post
 	return err
 }
 
-// changePost changes what a post is beside its messages. Who may not lock it closes it all the same; a tag that is gone meanwhile, or a
-// right that is missing, is no reason to show an old card.
+// changePost changes a post's properties. If it may not lock the post it closes it without locking. A tag that no longer exists, or a
+// missing permission, does not keep the card from being updated.
 func (c *Client) changePost(ctx context.Context, id snowflake.ID, change discord.GuildPostUpdate) error {
 	try := func() error {
 		_, err := c.rest.Once.UpdateChannel(id, change, rest.WithCtx(ctx))
@@ -198,7 +198,7 @@ func (c *Client) changePost(ctx context.Context, id snowflake.ID, change discord
 	return err
 }
 
-// tagged are the tags of a post: those that people gave it, and the one that we give it.
+// tagged returns the tags of a post: those that people gave it, and ours.
 func (c *Client) tagged(ctx context.Context, in discord.GuildForumChannel, e platform.Entry, have []snowflake.ID) []snowflake.ID {
 	tag, ok := tagNamed(in.AvailableTags, e.Tag)
 	if !ok && e.Tag != "" {
@@ -217,7 +217,7 @@ func (c *Client) tagged(ctx context.Context, in discord.GuildForumChannel, e pla
 		}
 	}
 	if len(out) == 0 && in.Flags.Has(discord.ChannelFlagRequireTag) && len(in.AvailableTags) > 0 {
-		out = append(out, in.AvailableTags[0].ID) // without any the post would be refused
+		out = append(out, in.AvailableTags[0].ID) // without a tag Discord would refuse the post
 	}
 	return out
 }
@@ -230,7 +230,7 @@ func tagNamed(list []discord.ChannelTag, name string) (discord.ChannelTag, bool)
 	return list[i], true
 }
 
-// forumCreate is a new forum. The library's own would send an emoji that is none.
+// forumCreate is a new forum. The library's own type would send an invalid emoji.
 type forumCreate struct {
 	discord.GuildForumChannelCreate
 }
@@ -245,7 +245,7 @@ func (f forumCreate) MarshalJSON() ([]byte, error) {
 	}{f.Type(), f.Name, f.Topic, f.ParentID})
 }
 
-// forumTags is the change of a forum's tags. The library's own would send a number for those that are new, and take the slow mode away.
+// forumTags changes a forum's tags. The library's own type would send an id for new tags, and remove the slow mode.
 type forumTags struct {
 	discord.GuildForumChannelUpdate
 	RateLimitPerUser *int       `json:"rate_limit_per_user,omitempty"`
@@ -260,8 +260,8 @@ type forumTag struct {
 	EmojiName *string       `json:"emoji_name"`
 }
 
-// makeTags gives a forum the tags that it lacks, the one that is needed first: those of people stay, and there is room for twenty. false: it
-// could not be done, and posts go without.
+// makeTags adds missing tags to a forum, the needed one first. Tags of people stay, and there is room for twenty. false: it
+// failed, and posts have no tags.
 func (c *Client) makeTags(ctx context.Context, in discord.GuildForumChannel, e platform.Entry) (discord.GuildForumChannel, bool) {
 	id := in.ID().String()
 	c.mu.Lock()
@@ -312,7 +312,7 @@ func (c *Client) makeTags(ctx context.Context, in discord.GuildForumChannel, e p
 	return forum, ok
 }
 
-// setClosed notes whether a post is closed, before it is.
+// setClosed records whether a post is closed, before it is.
 func (c *Client) setClosed(post string, closed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,7 +323,7 @@ func (c *Client) setClosed(post string, closed bool) {
 	}
 }
 
-// closeAgain closes a post that was opened because something was said in it: what a worker says last may come behind the end of its task.
+// closeAgain closes a post that a message reopened: a worker's last message may arrive after the end of its task.
 func (c *Client) closeAgain(ctx context.Context, channel string) {
 	c.mu.Lock()
 	closed := c.closed[channel]

@@ -17,7 +17,7 @@ import (
 // OpenOn implements platform.Threads.
 func (c *Client) OpenOn(ctx context.Context, channel, message, name string) (room.Channel, error) {
 	if _, forum := c.cache.Forum(channel); forum {
-		return c.Channel(ctx, message) // a post is a thread already
+		return c.Channel(ctx, message) // a post is already a thread
 	}
 	made, err := c.rest.CreateThreadFromMessage(gateway.ID(channel), gateway.ID(message), discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
 	if rest.IsJSONErrorCode(err, rest.JSONErrorCodeThreadAlreadyCreatedForMessage) {
@@ -47,7 +47,7 @@ func (c *Client) Open(ctx context.Context, channel, name string) (room.Channel, 
 	return c.cache.Learn(*made), nil
 }
 
-// DirectChannel implements platform.Direct. Programs have none.
+// DirectChannel implements platform.Direct. Programs have no direct messages.
 func (c *Client) DirectChannel(ctx context.Context, user string) (string, error) {
 	if gateway.ID(user) == 0 {
 		return "", nil
@@ -103,8 +103,8 @@ func (c *Client) ChannelsOf(ctx context.Context, guild string) ([]platform.Chann
 	return out, nil
 }
 
-// MakeChannel implements platform.Channels. The new one is in the category of the one
-// that it is to be beside.
+// MakeChannel implements platform.Channels. The new channel is in the same category as the
+// one it should be next to.
 func (c *Client) MakeChannel(ctx context.Context, want platform.NewChannel) (room.Channel, error) {
 	var body discord.GuildChannelCreate = discord.GuildTextChannelCreate{Name: want.Name, ParentID: c.categoryOf(ctx, want.Beside), Topic: want.Topic}
 	if want.Board {
@@ -118,7 +118,7 @@ func (c *Client) MakeChannel(ctx context.Context, want platform.NewChannel) (roo
 	return c.cache.Learn(made), nil
 }
 
-// categoryOf is the category that a channel is in; 0: none, or it is not known.
+// categoryOf is the category of a channel; 0: none, or unknown.
 func (c *Client) categoryOf(ctx context.Context, channel string) snowflake.ID {
 	got, err := c.rest.GetChannel(gateway.ID(channel), rest.WithCtx(ctx))
 	if err != nil {
@@ -140,8 +140,8 @@ func (*Client) Link(guild, channel, message string) string {
 	return fmt.Sprintf("https://discord.com/channels/%s/%s/%s", guild, channel, message)
 }
 
-// reopened opens a thread again that was archived meanwhile; false: err was another one, or
-// it cannot be opened: never, or not now, as the error says that is left.
+// reopened reopens a thread that was archived meanwhile; false: err was a different error, or
+// the thread cannot be opened, never or not now, as the remaining error says.
 func (c *Client) reopened(ctx context.Context, channel string, err error) (bool, error) {
 	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeOperationOnArchivedThread) {
 		return false, err

@@ -13,17 +13,17 @@ import (
 	"chorus/internal/transport/discord/gateway"
 )
 
-// historyPage is the most that Discord gives at once.
+// historyPage is the most that Discord returns at once.
 const historyPage = 100
 
-// ReadAfter implements platform.History. After none means from the beginning, which must be
-// said: without it Discord gives the newest.
+// ReadAfter implements platform.History. An empty after means from the beginning, which must be
+// explicit: without it Discord returns the newest messages.
 func (c *Client) ReadAfter(ctx context.Context, channel, after string) ([]room.Message, bool, error) {
 	got, err := c.rest.GetMessages(gateway.ID(channel), 0, 0, max(gateway.ID(after), 1), historyPage, rest.WithCtx(ctx))
 	if err != nil {
 		return nil, false, gateway.Trouble(err)
 	}
-	slices.Reverse(got) // they come the newest first
+	slices.Reverse(got) // Discord returns the newest first
 	return c.messages(ctx, channel, got, historyPage)
 }
 
@@ -65,9 +65,9 @@ func (c *Client) Message(ctx context.Context, channel, id string) (room.Message,
 	return c.message(*got, in), nil
 }
 
-// The bounds of reading pins.
+// The limits of reading pins.
 const (
-	pinPage  = 50 // what Discord gives at most
+	pinPage  = 50 // Discord's maximum
 	pinPages = 5
 )
 
@@ -91,7 +91,7 @@ func (c *Client) Pins(ctx context.Context, in room.Channel) ([]room.Message, err
 	return out, nil
 }
 
-// maxReactions bounds how many people are listed who reacted with one emoji.
+// maxReactions limits how many people are listed for one emoji.
 const maxReactions = 100
 
 // ReactionsOf implements platform.Reactions.
@@ -116,7 +116,7 @@ func (c *Client) ReactionsOf(ctx context.Context, in room.Channel, message strin
 	return out, nil
 }
 
-// typingTime is how long a sign of typing may take.
+// typingTime limits the call that shows typing.
 const typingTime = 5 * time.Second
 
 // ShowTyping implements platform.Typing.

@@ -20,8 +20,8 @@ const (
 	answerTime = 5 * time.Minute
 )
 
-// interact answers a click or a command. The first thing is always to say that it came,
-// whatever it takes to carry it out.
+// interact answers a click or a command. It always acknowledges first, however long
+// the work takes.
 func (c *Client) interact(ctx context.Context, i discord.Interaction) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
@@ -62,7 +62,7 @@ func (c *Client) acknowledge(ctx context.Context, i discord.Interaction, how dis
 	_, err := c.again(ctx, "acknowledge", func(ctx context.Context) error {
 		return c.rest.CreateInteractionResponse(i.ID(), i.Token(), how, rest.WithCtx(ctx))
 	})
-	if err != nil && !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) { // by the try before
+	if err != nil && !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) { // by the previous try
 		c.Log.Warn("a click or command could not be acknowledged in time", "event", "defer_failed", "error", err)
 		return false
 	}
@@ -73,7 +73,7 @@ func (c *Client) again(ctx context.Context, what string, call func(context.Conte
 	return platform.Again(ctx, c.retry(), what, func(ctx context.Context) (struct{}, error) { return struct{}{}, gateway.Trouble(call(ctx)) })
 }
 
-// openForm shows a form. What stands in it already is asked for as long as there is time: else it is empty.
+// openForm shows a form. Its current values are requested as long as there is time; otherwise it is empty.
 func (c *Client) openForm(ctx context.Context, i discord.ComponentInteraction, form platform.Form) {
 	asked, cancel := context.WithTimeout(ctx, spokenTime)
 	if filled, ok := c.sink.Form(asked, c.press(asked, i, platform.Press{Value: i.Data.CustomID()}, &i.Message)); ok {
@@ -83,20 +83,20 @@ func (c *Client) openForm(ctx context.Context, i discord.ComponentInteraction, f
 	c.acknowledge(ctx, i, discord.InteractionResponse{Type: discord.InteractionResponseTypeModal, Data: modal(i.Data.CustomID(), form)})
 }
 
-// press is a press with where it was made, and by whom.
+// press is a press with its place and its person.
 func (c *Client) press(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) platform.Press {
 	p.Message, p.MessageAt, p.Absent, p.By, p.In, p.Allowed = on.ID.String(), on.ID.Time(), absentFrom(i), c.caller(ctx, i), c.interactionChannel(ctx, i), c.allowed(ctx, i)
 	return p
 }
 
-// pressed carries out a click and shows what comes of it to whoever clicked.
+// pressed handles a click and shows the result to the person who clicked.
 func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.Press, on *discord.Message) {
 	a := c.sink.Press(ctx, c.press(ctx, i, p, on))
 	switch {
 	case a.Text == "":
 		return
 	case a.Replace:
-		a.Panel = a.Panel || on.Flags.Has(discord.MessageFlagIsComponentsV2) // which it stays
+		a.Panel = a.Panel || on.Flags.Has(discord.MessageFlagIsComponentsV2) // it stays a panel
 		c.finish(ctx, "answer a click", func(ctx context.Context) error {
 			_, err := c.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), answerUpdate(a), rest.WithCtx(ctx))
 			return err
@@ -114,7 +114,7 @@ func (c *Client) pressed(ctx context.Context, i discord.Interaction, p platform.
 	}
 }
 
-// commanded carries out a command and fills in what was deferred.
+// commanded runs a command and fills in the deferred answer.
 func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInteraction) {
 	a := c.sink.Invoke(ctx, c.command(ctx, i))
 	update := answerUpdate(a)
@@ -125,7 +125,7 @@ func (c *Client) commanded(ctx context.Context, i discord.ApplicationCommandInte
 	})
 }
 
-// answerUpdate is an answer in the place of a message.
+// answerUpdate is an answer that replaces a message.
 func answerUpdate(a platform.Answer) discord.MessageUpdate {
 	parts, text := answerParts(a), split.Clip(a.Text, maxText)
 	m := discord.MessageUpdate{Content: &text, Components: &parts, AllowedMentions: gateway.Nobody()}
@@ -137,7 +137,7 @@ func answerUpdate(a platform.Answer) discord.MessageUpdate {
 	return m
 }
 
-// command is a command with what was given along.
+// command is a command with its options.
 func (c *Client) command(ctx context.Context, i discord.ApplicationCommandInteraction) platform.Invocation {
 	inv := c.invocation(ctx, i)
 	inv.Path, inv.Absent = commandPath(i), absentFrom(i)
@@ -170,7 +170,7 @@ func (c *Client) command(ctx context.Context, i discord.ApplicationCommandIntera
 	return inv
 }
 
-// commandPath is which command was given.
+// commandPath is the path of the command that was given.
 func commandPath(i discord.ApplicationCommandInteraction) string {
 	if data, ok := i.Data.(discord.SlashCommandInteractionData); ok {
 		return strings.TrimPrefix(data.CommandPath(), "/")
@@ -184,7 +184,7 @@ func (c *Client) finish(ctx context.Context, what string, call func(context.Cont
 	}
 }
 
-// textFile is a file of an answer, made anew for each try: a reader is read once.
+// textFile is a file of an answer, created for each try because a reader can be read only once.
 func textFile(f platform.File) []*discord.File {
 	if f.Name == "" {
 		return nil
@@ -192,10 +192,10 @@ func textFile(f platform.File) []*discord.File {
 	return []*discord.File{discord.NewFile(f.Name, "", strings.NewReader(f.Text))}
 }
 
-// maxChoices is how many proposals Discord takes.
+// maxChoices is the most suggestions that Discord accepts.
 const maxChoices = 25
 
-// complete answers somebody who is typing; nothing is proposed rather than too late.
+// complete answers somebody who is typing. If it is too late it suggests nothing.
 func (c *Client) complete(ctx context.Context, i discord.AutocompleteInteraction) {
 	ctx, cancel := context.WithTimeout(ctx, deferTime)
 	defer cancel()
@@ -217,7 +217,7 @@ func (c *Client) invocation(ctx context.Context, i discord.Interaction) platform
 		By: c.caller(ctx, i), In: c.interactionChannel(ctx, i), Allowed: c.allowed(ctx, i)}
 }
 
-// caller is who gives a command, with the roles they have in the guild.
+// caller is the person who gives a command, with their roles in the guild.
 func (c *Client) caller(ctx context.Context, i discord.Interaction) room.Author {
 	guild := guildOf(i.GuildID())
 	if err := c.learnRoles(ctx, guild); err != nil {
@@ -230,7 +230,7 @@ func (c *Client) caller(ctx context.Context, i discord.Interaction) room.Author 
 	return c.author(guild, i.User(), member, "")
 }
 
-// interactionChannel is where a click or command was made, as far as it can be known.
+// interactionChannel is the place of a click or command, as far as it is known.
 func (c *Client) interactionChannel(ctx context.Context, i discord.Interaction) room.Channel {
 	in, err := ask(ctx, c, "channel", func(ctx context.Context) (room.Channel, error) { return c.Channel(ctx, i.Channel().ID().String()) })
 	if err != nil {
@@ -240,8 +240,8 @@ func (c *Client) interactionChannel(ctx context.Context, i discord.Interaction) 
 	return in
 }
 
-// allowed is what Discord lets somebody do where they are. In a direct message they may
-// everything but manage a server.
+// allowed is what Discord lets somebody do in this place. In a direct message they may do
+// everything except manage a server.
 func (c *Client) allowed(ctx context.Context, i discord.Interaction) platform.Allowed {
 	m := i.Member()
 	if m == nil {

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/room/split"
 )
 
-// What Discord has room for. It refuses a whole message for one part that is too long, so what connectors make is held to this once
-// more where it leaves us: titles come from people, labels from MCP servers, and a secret that was taken out can leave a longer text.
+// Discord's limits. It refuses a whole message if one part is too long, so everything that connectors produce is
+// checked again before it is sent: titles come from people, labels from MCP servers, and redacting a secret can make a text longer.
 const (
 	maxText        = 2000 // characters of a message
 	maxPanelText   = 4000 // of all texts of a panel together
@@ -22,13 +22,13 @@ const (
 	maxButton      = 80 // of its label
 	maxPlaceholder = 150
 	maxTitle       = 45 // of a form
-	maxLabel       = 45 // of what is asked for in it
+	maxLabel       = 45 // of a field in a form
 	maxHint        = 100
 	maxFormValue   = 4000
 )
 
-// fitted is a post whose panel Discord takes. Words of a conversation are cut by whoever says them, and refused where they are too long: nobody would
-// see that some are missing.
+// fitted is a post whose panel Discord accepts. It does not cut words of a conversation: their authors do, and Discord refuses those that are
+// too long, because nobody would notice missing words.
 func fitted(p platform.Post) platform.Post {
 	if p.Panel != "" || p.Entry != nil {
 		p.Text = split.Clip(p.Text, maxPanelText)
@@ -36,12 +36,12 @@ func fitted(p platform.Post) platform.Post {
 	return p
 }
 
-// shortened is a label that is neither too long nor missing.
+// shortened is a label that is neither too long nor empty.
 func shortened(label string, most int) string {
 	return cmp.Or(split.Clip(strings.TrimSpace(label), most), "…")
 }
 
-// newID reports an id that Discord takes and that nothing else in the message has, and notes it in ids.
+// newID reports whether Discord accepts an id and nothing else in the message uses it, and adds it to ids.
 func newID(id string, ids map[string]bool) bool {
 	if id == "" || split.Length(id) > maxCustomID || ids[id] {
 		return false
@@ -50,7 +50,7 @@ func newID(id string, ids map[string]bool) bool {
 	return true
 }
 
-// menuOptions are what can be chosen in a menu; chosen are the values that stand there already.
+// menuOptions are the options of a menu; chosen are the preselected values.
 func menuOptions(list []platform.Choice, chosen []string) (out []discord.StringSelectMenuOption) {
 	seen := map[string]bool{}
 	for _, c := range list {
@@ -61,7 +61,7 @@ func menuOptions(list []platform.Choice, chosen []string) (out []discord.StringS
 	return out
 }
 
-// proposals are what is proposed to somebody who is typing.
+// proposals are suggestions for somebody who is typing.
 func proposals(list []platform.Choice) []discord.AutocompleteChoice {
 	out := []discord.AutocompleteChoice{}
 	for _, c := range list {

@@ -11,8 +11,8 @@ import (
 	"chorus/internal/room/split"
 )
 
-// panelID is the number of the container that a panel of ours is, by which every Chorus knows it
-// again, whichever process posted it: it is no words of anybody.
+// panelID is the container number of our panels, by which every Chorus recognizes them,
+// whichever process posted them: a panel is not a message of a conversation.
 const panelID = 0x43484F52
 
 // panelColors are the colors of panels.
@@ -20,8 +20,8 @@ var panelColors = map[platform.Panel]int{
 	platform.PanelAsk: 0xF0B232, platform.PanelYes: 0x23A55A, platform.PanelNo: 0xDA373C, platform.PanelOver: 0x80848E, platform.PanelWork: 0x5865F2,
 }
 
-// components are those of a post: a panel as a whole, or buttons below its text. None is an
-// empty list, which removes old ones.
+// components are a post's components: a panel, or buttons below its text. An empty
+// list removes old ones.
 func components(p platform.Post) []discord.LayoutComponent {
 	if p.Panel == "" {
 		return layout(p.Buttons())
@@ -30,7 +30,7 @@ func components(p platform.Post) []discord.LayoutComponent {
 	out := discord.ContainerComponent{ID: panelID, AccentColor: panelColors[p.Panel]}
 	text, buttons := cmp.Or(strings.TrimSpace(p.Text), "…"), p.Buttons()
 	if p.Stop != "" {
-		// The headline has the button beside it, so that it does not move while the rest grows.
+		// The button is next to the headline, so that it does not move while the rest grows.
 		head, rest, _ := strings.Cut(text, "\n")
 		last := len(buttons) - 1
 		out.Components = append(out.Components, discord.SectionComponent{Components: []discord.SectionSubComponent{discord.TextDisplayComponent{Content: head}}, Accessory: button(buttons[last])})
@@ -43,7 +43,7 @@ func components(p platform.Post) []discord.LayoutComponent {
 	return []discord.LayoutComponent{out}
 }
 
-// inPanel is text with what can be pressed and chosen below it.
+// inPanel is text with its buttons and menus below.
 func inPanel(text string, buttons []platform.Button, selects []platform.Select) (out []discord.ContainerSubComponent) {
 	if text = strings.TrimSpace(text); text != "" {
 		out = append(out, discord.TextDisplayComponent{Content: text})
@@ -63,7 +63,7 @@ func answerPanel(a platform.Answer) []discord.LayoutComponent {
 	return []discord.LayoutComponent{discord.ContainerComponent{Components: inPanel(split.Clip(a.Text, maxPanelText), a.Buttons, a.Selects)}}
 }
 
-// answerParts are what can be pressed and chosen below the text of an answer.
+// answerParts are the buttons and menus below the text of an answer.
 func answerParts(a platform.Answer) []discord.LayoutComponent {
 	out := []discord.LayoutComponent{}
 	for _, row := range interactive(a.Selects, a.Buttons) {
@@ -72,19 +72,19 @@ func answerParts(a platform.Answer) []discord.LayoutComponent {
 	return out
 }
 
-// layout is buttons as Discord wants them below a text.
+// layout arranges buttons below a text.
 func layout(list []platform.Button) []discord.LayoutComponent {
 	return answerParts(platform.Answer{Buttons: list})
 }
 
-// interactive are menus, one in a row, and buttons, five in a row. What Discord would refuse the whole message for is left out.
+// interactive arranges menus, one per row, and buttons, five per row. It drops parts for which Discord would refuse the whole message.
 func interactive(selects []platform.Select, buttons []platform.Button) []discord.ActionRowComponent {
 	ids := map[string]bool{}
 	out := slices.Concat(choosers(selects, ids), rows(buttons, ids))
 	return out[:min(len(out), maxRows)]
 }
 
-// rows are buttons, five in a row. ids are those that are taken.
+// rows arranges buttons, five per row. ids are the used ids.
 func rows(list []platform.Button, ids map[string]bool) (out []discord.ActionRowComponent) {
 	var all []discord.InteractiveComponent
 	for _, b := range list {
@@ -109,7 +109,7 @@ func button(b platform.Button) discord.ButtonComponent {
 	return discord.ButtonComponent{Style: style, Label: shortened(b.Label, maxButton), CustomID: b.Value}
 }
 
-// choosers are select menus, one in a row. ids are those that are taken.
+// choosers are select menus, one per row. ids are the used ids.
 func choosers(list []platform.Select, ids map[string]bool) (out []discord.ActionRowComponent) {
 	for _, s := range list {
 		options := menuOptions(s.Choices, nil)
@@ -122,8 +122,8 @@ func choosers(list []platform.Select, ids map[string]bool) (out []discord.Action
 	return out
 }
 
-// isPanel reports a message that shows a panel of ours, or has buttons of ours below it: a
-// approval to people or how some work goes, no words of a conversation.
+// isPanel reports whether a message shows a panel of ours or has our buttons below it: an
+// approval, or the progress of work, but not a message of a conversation.
 func isPanel[C any](list []C) bool {
 	for _, one := range list {
 		switch c := any(one).(type) {
@@ -148,7 +148,7 @@ func isPanel[C any](list []C) bool {
 	return false
 }
 
-// wordsOf are the words of a message of ours, whichever way they are shown.
+// wordsOf is the text of a message of ours, however it is shown.
 func wordsOf(m discord.Message) string {
 	if m.Content != "" {
 		return m.Content
@@ -156,7 +156,7 @@ func wordsOf(m discord.Message) string {
 	return strings.Join(displayed(m.Components), "\n")
 }
 
-// sameWords compares texts without the space that Discord takes away or panels put between.
+// sameWords compares texts without the space that Discord removes or panels add.
 func sameWords(a, b string) bool {
 	return slices.Equal(strings.Fields(a), strings.Fields(b))
 }

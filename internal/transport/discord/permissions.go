@@ -15,11 +15,11 @@ import (
 	"chorus/internal/transport/discord/gateway"
 )
 
-// toRead is what somebody needs to read what was said in a channel before.
+// toRead are the permissions needed to read a channel's history.
 const toRead = discord.PermissionViewChannel | discord.PermissionReadMessageHistory
 
-// MayRead implements platform.Readers: whether somebody can read a channel's history themselves, as Discord sees
-// it now. In doubt they cannot.
+// MayRead implements platform.Readers: whether somebody can read a channel's history themselves, according to Discord's current
+// state. If in doubt they cannot.
 func (c *Client) MayRead(ctx context.Context, guild, channel, user string) (bool, error) {
 	if guild == "" || guild == room.Direct || user == "" {
 		return false, nil
@@ -54,7 +54,7 @@ func (c *Client) MayRead(ctx context.Context, guild, channel, user string) (bool
 	return err == nil, absent(gateway.Trouble(err))
 }
 
-// MayManageChannels implements platform.Managers, by what somebody's roles allow in the guild as a whole.
+// MayManageChannels implements platform.Managers, by a person's roles in the guild as a whole.
 func (c *Client) MayManageChannels(ctx context.Context, guild, user string) (bool, error) {
 	if guild == "" || guild == room.Direct || user == "" {
 		return false, nil
@@ -66,7 +66,7 @@ func (c *Client) MayManageChannels(ctx context.Context, guild, user string) (boo
 	return permissions(*member, g.OwnerID, g.Roles, nil).Has(discord.PermissionManageChannels), nil
 }
 
-// memberOf is somebody in a guild, and the guild, as Discord knows them now.
+// memberOf returns a member and the guild, as Discord knows them now.
 func (c *Client) memberOf(ctx context.Context, guild, user string) (*discord.Member, *discord.RestGuild, error) {
 	member, err := c.rest.GetMember(gateway.ID(guild), gateway.ID(user), rest.WithCtx(ctx))
 	if err != nil {
@@ -76,7 +76,7 @@ func (c *Client) memberOf(ctx context.Context, guild, user string) (*discord.Mem
 	return member, g, err
 }
 
-// archivedName stands before the name of an archived channel.
+// archivedName precedes the name of an archived channel.
 const archivedName = "archived-"
 
 // ArchiveChannel implements platform.Managers.
@@ -99,10 +99,10 @@ func (c *Client) ArchiveChannel(ctx context.Context, id, reason string) error {
 	return gateway.Trouble(err)
 }
 
-// maxChannelName is how long the name of a channel may be.
+// maxChannelName is the maximum length of a channel's name.
 const maxChannelName = 100
 
-// absent is no error for what is not there or not to be seen: then nobody may read it.
+// absent turns the error for something that does not exist or is hidden into none: then nobody may read it.
 func absent(err error) error {
 	if platform.Closed(err) {
 		return nil
@@ -110,8 +110,8 @@ func absent(err error) error {
 	return err
 }
 
-// permissions is Discord's rule: everyone's role, the other roles, then the channel's
-// exceptions for everyone, for roles and for the member, in this order.
+// permissions applies Discord's rule: everyone's role, the other roles, then the channel's
+// overwrites for everyone, for roles and for the member, in this order.
 func permissions(m discord.Member, owner snowflake.ID, roles []discord.Role, channel discord.PermissionOverwrites) discord.Permissions {
 	if m.User.ID == owner {
 		return discord.PermissionsAll
@@ -121,7 +121,7 @@ func permissions(m discord.Member, owner snowflake.ID, roles []discord.Role, cha
 		has[id] = true
 	}
 	var base discord.Permissions
-	var everyone snowflake.ID // the role of everyone is the one that is called so
+	var everyone snowflake.ID // the role of everyone is the one with that name
 	for _, r := range roles {
 		if r.Name == "@everyone" {
 			everyone = r.ID

@@ -47,7 +47,7 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 		m.MessageReference = &discord.MessageReference{MessageID: &id, ChannelID: &channel}
 	}
 	post := func() (*discord.Message, error) {
-		m.Files = attached(p, call.File) // each try reads them anew
+		m.Files = attached(p, call.File) // each try reads them again
 		return c.rest.Once.CreateMessage(channel, m, rest.WithCtx(ctx))
 	}
 	made, err := post()
@@ -56,7 +56,7 @@ func (c *Client) Create(ctx context.Context, call outbox.Call) (string, error) {
 		made, err = post()
 	}
 	if m.MessageReference != nil && (gateway.Status(err) == http.StatusBadRequest || rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage, rest.JSONErrorCodeCannotReplyWithoutReadMessageHistoryPermission)) {
-		// A message that is gone meanwhile, or that we may not read again, is no reason not to answer. The library cannot ask Discord to see it that way.
+		// The answer is still posted if the original message is gone or unreadable. The library cannot tell Discord to ignore that.
 		m.MessageReference = nil
 		made, err = post()
 	}
@@ -74,7 +74,7 @@ func attached(p platform.Post, data []byte) []*discord.File {
 	return []*discord.File{discord.NewFile(fileName(p.File), "", bytes.NewReader(data))}
 }
 
-// fileName is a name that can be used in a form: a quote in it would end the field, and the file
+// fileName is a name that is safe in a form: a quote would end the field, and the file
 // would be lost without an error.
 func fileName(name string) string {
 	return strings.Map(func(r rune) rune {
@@ -100,14 +100,14 @@ func (c *Client) Edit(ctx context.Context, call outbox.Call) error {
 		return c.editPost(ctx, call, p, in)
 	}
 	parts := components(p)
-	// Files that are not named here are removed: an edit that is made twice has its file once.
+	// Files not listed here are removed, so a repeated edit keeps its file only once.
 	files := []discord.AttachmentUpdate{}
 	if p.File != "" {
 		files = append(files, discord.AttachmentCreate{ID: 0})
 	}
 	m := discord.MessageUpdate{Content: &p.Text, AllowedMentions: gateway.Only(p.Notify), Components: &parts, Attachments: &files}
 	if p.Panel != "" {
-		// A message of an earlier version becomes a panel by this: the text that it has must go.
+		// This turns a message of an earlier version into a panel: its old text must go.
 		none, flags := "", discord.MessageFlagIsComponentsV2
 		m.Content, m.Embeds, m.Flags = &none, &[]discord.Embed{}, &flags
 	}
@@ -127,8 +127,8 @@ func (c *Client) inOpen(ctx context.Context, thread string, do func() error) err
 	return err
 }
 
-// opening does something in a thread and opens that if it is archived. A post has two lanes, its card's and that of what is said in it: one may close it
-// between the other's two calls. Nothing is wrong then, and it is tried again later.
+// opening does something in a thread and reopens it if it is archived. A post has two lanes, its card's and its messages': one may close the
+// thread between the other's two calls. That is not an error, and the call is retried later.
 func (c *Client) opening(ctx context.Context, thread string, do func() error) (opened bool, err error) {
 	if opened, err = c.reopened(ctx, thread, do()); !opened {
 		return false, gateway.Trouble(err)
@@ -165,15 +165,15 @@ func (c *Client) reaction(ctx context.Context, call outbox.Call, do func(channel
 	})
 }
 
-// clockSkew is how far Discord's clock and ours may be apart.
+// clockSkew is the maximum difference between Discord's clock and ours.
 const clockSkew = 5 * time.Second
 
-// findPages bounds how far a message is looked for.
+// findPages limits how far back to look for a message.
 const findPages = 10
 
-// Find implements outbox.Platform. Discord does not give nonces back, so a message is ours
-// when we wrote it, it answers the same message (or none, if that was gone) and says the same.
-// Of several the oldest is meant.
+// Find implements outbox.Platform. Discord does not return nonces, so a message matches
+// if we wrote it, it answers the same message (or none, if that was deleted) and has the same text.
+// The oldest match counts.
 func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdict, error) {
 	want, err := platform.ReadPost(p.Body)
 	if err != nil {
@@ -191,8 +191,8 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 		}
 		return id, outbox.Present, nil
 	}
-	after := max(gateway.ID(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was made after we first tried
-	for range findPages {                                                     // it may be a later try that was taken, with much said before
+	after := max(gateway.ID(p.After), snowflake.New(p.Since.Add(-clockSkew))) // it was created after our first try
+	for range findPages {                                                     // a later try may have succeeded, after many other messages
 		list, err := c.rest.Once.GetMessages(gateway.ID(p.Lane.Channel), 0, 0, after, historyPage, rest.WithCtx(ctx))
 		if err != nil {
 			return "", outbox.Unknown, gateway.Trouble(err)
@@ -208,8 +208,8 @@ func (c *Client) Find(ctx context.Context, p outbox.Probe) (string, outbox.Verdi
 	return "", outbox.Absent, nil
 }
 
-// findIn looks for a message of ours among others, the newest of which come first; "": it is
-// not there.
+// findIn looks for a message of ours in a list, newest first; "": it is not
+// there.
 func (c *Client) findIn(list []discord.Message, want platform.Post, since time.Time) string {
 	me := c.me().ID
 	for _, m := range slices.Backward(list) {
@@ -219,7 +219,7 @@ func (c *Client) findIn(list []discord.Message, want platform.Post, since time.T
 		}
 		ours := m.Author.ID.String() == me || want.Aside && c.ours(m)
 		if ours && (replies == want.ReplyTo || replies == "") && !m.CreatedAt.Before(since.Add(-clockSkew)) &&
-			sameWords(wordsOf(m), want.Text) && (want.File == "" || len(m.Attachments) > 0) { // Discord keeps no space around
+			sameWords(wordsOf(m), want.Text) && (want.File == "" || len(m.Attachments) > 0) { // Discord trims surrounding space
 			return m.ID.String()
 		}
 	}

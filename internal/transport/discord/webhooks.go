@@ -18,20 +18,20 @@ import (
 	"chorus/internal/transport/discord/gateway"
 )
 
-// hookName is what our webhooks are called in a channel's settings.
+// hookName is the name of our webhooks in a channel's settings.
 const hookName = "Chorus tools"
 
-// hookless is how long a channel that lets us have no webhook is not asked for one again.
+// hookless is how long to wait after a channel has refused a webhook.
 const hookless = time.Hour
 
-// hook is the webhook through which we speak beside the conversation in a channel.
+// hook is the webhook for our messages outside the conversation in a channel.
 type hook struct {
 	id    snowflake.ID // 0: there is none
 	token string
 	until time.Time // none: when to ask again
 }
 
-// hook finds ours in a channel, or makes it. None is no error: then we speak as ourselves.
+// hook finds our webhook in a channel, or creates it. Without one, which is no error, the bot posts as itself.
 func (c *Client) hook(ctx context.Context, in room.Channel) (hook, error) {
 	if in.Guild == "" || in.Guild == room.Direct {
 		return hook{}, nil
@@ -68,7 +68,7 @@ func (c *Client) findHook(ctx context.Context, channel snowflake.ID, app string)
 			return hook{id: in.ID(), token: in.Token}, nil
 		}
 	}
-	// Whoever dies here leaves a webhook that the next one finds.
+	// If we die here, the next process finds the webhook.
 	made, err := c.rest.Once.CreateWebhook(channel, discord.WebhookCreate{Name: hookName}, rest.WithCtx(ctx))
 	if err != nil {
 		return hook{}, err
@@ -76,7 +76,7 @@ func (c *Client) findHook(ctx context.Context, channel snowflake.ID, app string)
 	return hook{id: made.ID(), token: made.Token}, nil
 }
 
-// ours reports whether a message came through a webhook of ours: it is no words of anybody.
+// ours reports whether a message came through a webhook of ours, so it is not part of a conversation.
 func (c *Client) ours(m discord.Message) bool {
 	if m.WebhookID == nil {
 		return false
@@ -94,9 +94,9 @@ func (c *Client) ours(m discord.Message) bool {
 	return false
 }
 
-// aside posts something beside the conversation: through a webhook, so that other programs
-// do not take it for the bot's words. false: there is none, and the bot must post it itself.
-// Webhooks know no nonces: a call whose answer was lost is looked for before it is repeated,
+// aside posts something outside the conversation: through a webhook, so that other programs
+// do not take it for the bot's words. false: there is no webhook, and the bot must post it itself.
+// Webhooks do not support nonces. A call whose answer was lost is looked for before it is repeated,
 // but a crash in between can post it twice.
 func (c *Client) aside(ctx context.Context, call outbox.Call, p platform.Post) (id string, ok bool, err error) {
 	in, err := c.Channel(ctx, call.Lane.Channel)
@@ -121,7 +121,7 @@ func (c *Client) aside(ctx context.Context, call outbox.Call, p platform.Post) (
 	made, err := c.rest.Once.CreateWebhookMessage(h.id, h.token, m, params, rest.WithCtx(ctx))
 	if gateway.Status(err) == http.StatusNotFound {
 		c.mu.Lock()
-		delete(c.hooks, in.Home()) // somebody took it away
+		delete(c.hooks, in.Home()) // somebody removed it
 		c.mu.Unlock()
 		return "", false, nil
 	}
@@ -131,10 +131,10 @@ func (c *Client) aside(ctx context.Context, call outbox.Call, p platform.Post) (
 	return made.ID.String(), true, nil
 }
 
-// maxTried bounds how many calls are remembered.
+// maxTried limits how many calls are remembered.
 const maxTried = 200
 
-// triedAside notes that a call was begun, and reports whether it was before.
+// triedAside records that a call was started, and reports whether it had been before.
 func (c *Client) triedAside(nonce string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +146,7 @@ func (c *Client) triedAside(nonce string) bool {
 	return false
 }
 
-// hookUser is a name that Discord lets a webhook have.
+// hookUser is a name that Discord allows for a webhook.
 func hookUser(name string) string {
 	low := strings.ToLower(name)
 	if strings.Contains(low, "discord") || strings.Contains(low, "clyde") {

@@ -1,8 +1,8 @@
-// Package account finds the bot accounts on Discord that are configured, and opens their
+// Package account finds the configured bot accounts on Discord and opens their
 // connections.
 //
-// It promises that a token is read from the configuration or the environment and goes
-// nowhere but into the connection.
+// It promises that a token is read from the configuration or the environment, and is only
+// passed to the connection.
 package account
 
 import (
@@ -36,11 +36,11 @@ func (s *Source) Platform() host.Platform {
 	return host.Platform{Name: discord.Name, Label: "Discord", Accounts: s.Accounts}
 }
 
-// bot is a file of the configuration, or the environment, with a token.
+// bot is a configuration file, or the environment, with a token.
 type bot struct{ name, token string }
 
-// Accounts are those that have a token: every file in bots/ with one, and the one of the
-// environment. BOT_NAME leaves only that one to this process.
+// Accounts returns the accounts that have a token: every file in bots/ with one, and the one in the
+// environment. BOT_NAME limits this process to that account.
 func (s *Source) Accounts() ([]host.Account, error) {
 	only := s.Env("BOT_NAME")
 	here, others, bare, err := s.files(only)
@@ -79,8 +79,8 @@ func (s *Source) Accounts() ([]host.Account, error) {
 	return out, nil
 }
 
-// files are the bots that have a token in their file, those of them that are left to other
-// processes, and the names of files without one.
+// files returns the bots with a token in their file, those among them that other processes
+// run, and the names of files without one.
 func (s *Source) files(only string) (here, others []bot, bare []string, err error) {
 	for _, name := range s.Settings.Live.Now().Bots() {
 		settings, err := s.Settings.Bot(name)
@@ -114,7 +114,7 @@ func (s *Source) account(b bot) (host.Account, error) {
 		}}, nil
 }
 
-// secret is the first of the variables that is set, itself or by a file.
+// secret is the first of the variables that is set, directly or through a file.
 func (s *Source) secret(names ...string) (string, error) {
 	for _, name := range names {
 		if v := strings.TrimSpace(s.Env(name)); v != "" {
@@ -131,8 +131,8 @@ func (s *Source) secret(names ...string) (string, error) {
 	return "", nil
 }
 
-// userOf is who a bot is before it has connected: Discord's tokens begin with the id of
-// their user. Without an id it cannot be read off.
+// userOf returns a bot's identity before it has connected: Discord's tokens start with the id of
+// their user. It is empty if the token has no id.
 func userOf(token string) room.Author {
 	head, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(token), "Bot "), ".")
 	raw, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(head, "="))

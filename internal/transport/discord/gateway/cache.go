@@ -11,27 +11,27 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// Cache is what the gateway has reported of guilds: names, and which channel belongs where. It
-// may always be behind; what is missing is asked for.
+// Cache is what the gateway has reported about guilds: names, and which channel belongs where. It
+// may be out of date; missing entries are fetched.
 type Cache struct {
 	mu       sync.Mutex
 	roles    map[string]map[string]string // names by guild and id
 	channels map[string]room.Channel
-	bots     map[string]string // the role that a guild made for a bot, by guild/user
+	bots     map[string]string // the role that a guild created for a bot, by guild/user
 	owners   map[string]string // users, by guild
-	admins   map[string]bool   // roles that may administer, by id
+	admins   map[string]bool   // roles with the administrator permission, by id
 	forums   map[string]discord.GuildForumChannel
-	// sorted are the names of a guild in order; nil: they must be sorted anew.
+	// sorted are the names of a guild in order; nil: they must be sorted again.
 	sorted map[string]*mention.Directory
 }
 
-// NewCache is a cache that knows nothing.
+// NewCache returns an empty cache.
 func NewCache() *Cache {
 	return &Cache{roles: map[string]map[string]string{}, channels: map[string]room.Channel{}, bots: map[string]string{},
 		owners: map[string]string{}, admins: map[string]bool{}, forums: map[string]discord.GuildForumChannel{}, sorted: map[string]*mention.Directory{}}
 }
 
-// SetRole learns the name of a role; "": it is gone.
+// SetRole sets the name of a role; "" removes it.
 func (w *Cache) SetRole(guild, id, name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,7 +47,7 @@ func (w *Cache) SetRole(guild, id, name string) {
 	w.roles[guild][id] = name
 }
 
-// LearnRole learns a role, whether it may administer, and whose it is if it was made for a bot.
+// LearnRole stores a role, whether it is an administrator's, and whose it is if it was created for a bot.
 func (w *Cache) LearnRole(guild string, r discord.Role) {
 	w.SetRole(guild, r.ID.String(), r.Name)
 	w.mu.Lock()
@@ -62,14 +62,14 @@ func (w *Cache) LearnRole(guild string, r discord.Role) {
 	}
 }
 
-// SetOwner learns whose a guild is.
+// SetOwner sets the owner of a guild.
 func (w *Cache) SetOwner(guild, user string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.owners[guild] = user
 }
 
-// Administers reports whether somebody owns a guild or has a role that may administer it.
+// Administers reports whether somebody owns a guild or has a role with the administrator permission.
 func (w *Cache) Administers(guild, user string, m *discord.Member) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -79,21 +79,21 @@ func (w *Cache) Administers(guild, user string, m *discord.Member) bool {
 	return m != nil && slices.ContainsFunc(m.RoleIDs, func(id snowflake.ID) bool { return w.admins[id.String()] })
 }
 
-// BotRole is the role that a guild made for a bot; people mention it by mistake.
+// BotRole is the role that a guild created for a bot; people mention it by mistake.
 func (w *Cache) BotRole(guild, user string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.bots[guild+"/"+user]
 }
 
-// HasRoles reports whether a guild has reported its roles: it has one at least, everyone's.
+// HasRoles reports whether a guild has reported its roles: it has at least one, everyone's.
 func (w *Cache) HasRoles(guild string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.roles[guild]) > 0
 }
 
-// RoleNames are what access rules know roles by.
+// RoleNames are the names of a member's roles, which access rules use.
 func (w *Cache) RoleNames(guild string, m *discord.Member) []string {
 	if m == nil {
 		return nil
@@ -110,13 +110,13 @@ func (w *Cache) RoleNames(guild string, m *discord.Member) []string {
 	return out
 }
 
-// Learn learns a channel.
+// Learn stores a channel.
 func (w *Cache) Learn(c discord.Channel) room.Channel {
 	out := room.Channel{ID: c.ID().String(), Name: c.Name(), Guild: room.Direct}
 	if g, ok := c.(discord.GuildChannel); ok {
 		out.Guild = g.GuildID().String()
 		if _, ok := c.(discord.GuildThread); ok && g.ParentID() != nil {
-			out.Parent = g.ParentID().String() // the parent of others is a category
+			out.Parent = g.ParentID().String() // the parent of other channels is a category
 			out.Private = c.Type() == discord.ChannelTypeGuildPrivateThread
 		}
 	}
@@ -132,7 +132,7 @@ func (w *Cache) Learn(c discord.Channel) room.Channel {
 	return out
 }
 
-// Forget forgets a channel that is gone.
+// Forget removes a deleted channel.
 func (w *Cache) Forget(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func (w *Cache) Forget(channel string) {
 	clear(w.sorted)
 }
 
-// Forum is a forum as far as it is known; false: it is none.
+// Forum returns a known forum; false: the channel is not one.
 func (w *Cache) Forum(channel string) (discord.GuildForumChannel, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,7 +149,7 @@ func (w *Cache) Forum(channel string) (discord.GuildForumChannel, bool) {
 	return f, ok
 }
 
-// Known is a channel as far as it is known. Of a thread whose parent is not known HomeName is empty.
+// Known returns a known channel. HomeName is empty for a thread whose parent is unknown.
 func (w *Cache) Known(channel string) (room.Channel, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,8 +161,8 @@ func (w *Cache) Known(channel string) (room.Channel, bool) {
 	return c, ok
 }
 
-// Directory is which roles and channels can be named in a guild. They are shared: nobody may
-// change them.
+// Directory returns the roles and channels that can be named in a guild. They are shared and must not be
+// changed.
 func (w *Cache) Directory(guild string) mention.Directory {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -174,8 +174,8 @@ func (w *Cache) Directory(guild string) mention.Directory {
 	return mention.Directory{Roles: d.Roles, Channels: d.Channels}
 }
 
-// sort puts a guild's names in order, the oldest first. A large guild has thousands, so
-// it is done when something has changed and not for each message.
+// sort sorts a guild's names, the oldest first. A large guild has thousands, so
+// it does this after a change and not for each message.
 func (w *Cache) sort(guild string) *mention.Directory {
 	d := &mention.Directory{}
 	for id, name := range w.roles[guild] {
@@ -198,8 +198,8 @@ func byAge(a, b mention.Named) int {
 	return 1
 }
 
-// named keeps the order when a channel is learned. A new one is mostly the newest and goes
-// behind all others, which those who read the list meanwhile do not see.
+// named keeps the order when a channel is added. A new channel is usually the newest and is appended
+// after all others, where concurrent readers of the list do not see it.
 func (w *Cache) named(c room.Channel, old room.Channel, known bool) {
 	d := w.sorted[c.Guild]
 	switch n := 0; {
@@ -215,7 +215,7 @@ func (w *Cache) named(c room.Channel, old room.Channel, known bool) {
 	}
 }
 
-// Guilds are the channels that are known, by guild.
+// Guilds are the known channels, by guild.
 func (w *Cache) Guilds() map[string][]room.Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()

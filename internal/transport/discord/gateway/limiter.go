@@ -12,8 +12,8 @@ import (
 	"github.com/disgoorg/disgo/rest"
 )
 
-// limiter keeps requests inside the platform's rate limits: one at a time in a bucket,
-// none before a bucket or the whole bot may speak again. Unlike the library's own it counts
+// limiter keeps requests within the platform's rate limits: one at a time per bucket,
+// and none before the bucket or the whole bot may send again. Unlike the library's own it counts
 // fractions of seconds and leaves no goroutine behind.
 type limiter struct {
 	log *slog.Logger
@@ -25,17 +25,17 @@ type limiter struct {
 
 var _ rest.RateLimiter = (*limiter)(nil)
 
-// bucket is one route with its major parameter. Whoever holds the token may send.
+// bucket is one route with its major parameter. The holder of the token may send.
 type bucket struct {
 	token chan struct{}
 	free  time.Time // not before
 	used  time.Time
 }
 
-// maxBuckets is when old ones are swept out; a guild has some for each busy channel.
+// maxBuckets is the size at which old buckets are removed; a guild has some for each busy channel.
 const maxBuckets = 2000
 
-// tries is how often a request that was over a limit is sent again.
+// tries is how often a request over a limit is sent.
 const tries = 8
 
 func newLimiter(log *slog.Logger) *limiter {
@@ -115,7 +115,7 @@ func (l *limiter) Unlock(e *rest.CompiledEndpoint, rs *http.Response) error {
 	}
 	select {
 	case <-b.token:
-	default: // it was swept out meanwhile
+	default: // it was removed meanwhile
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (l *limiter) learn(b *bucket, e *rest.CompiledEndpoint, rs *http.Response) 
 		}
 		wait = max(wait, 50*time.Millisecond)
 		scope := rs.Header.Get("X-RateLimit-Scope")
-		// Without Via it was not the API that answered but a proxy before it.
+		// Without Via the answer came from a proxy and not from the API.
 		if rs.Header.Get("X-RateLimit-Global") != "" || rs.Header.Get("Via") == "" && scope == "" {
 			l.global = now.Add(max(wait, Seconds(rs.Header.Get("Retry-After"))))
 			scope = "global"
@@ -146,7 +146,7 @@ func (l *limiter) learn(b *bucket, e *rest.CompiledEndpoint, rs *http.Response) 
 	}
 }
 
-// Seconds reads a number of them, which may have a fraction.
+// Seconds parses a number of seconds, which may have a fraction.
 func Seconds(s string) time.Duration {
 	n, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsNaN(n) || n < 0 || n > 1e6 {

@@ -14,22 +14,22 @@ import (
 	"chorus/internal/outbox"
 )
 
-// REST is the calling side of a bot.
+// REST makes the calls of a bot.
 type REST struct {
-	rest.Rest           // waits and tries again where there were too many calls
-	Once      rest.Rest // does not: the outbox knows itself when to try again
+	rest.Rest           // waits and retries after too many calls
+	Once      rest.Rest // does not: the outbox decides when to retry
 }
 
-// once is the limiter for callers who would rather learn of a limit than wait.
+// once is the limiter for callers who want to know about a limit instead of waiting.
 type once struct{ *limiter }
 
 // MaxRetries implements rest.RateLimiter.
 func (once) MaxRetries() int { return 0 }
 
-// silent is the library's log: it would write down bodies, and with them what people said.
+// silent is the library's log: it would log bodies, and with them people's messages.
 var silent = slog.New(slog.DiscardHandler)
 
-// Nobody is notified unless somebody asked for it.
+// Nobody notifies nobody.
 func Nobody() *discord.AllowedMentions {
 	return &discord.AllowedMentions{Parse: []discord.AllowedMentionType{}, Roles: []snowflake.ID{}, Users: []snowflake.ID{}}
 }
@@ -54,7 +54,7 @@ func NewREST(token, api, version string, client *http.Client, log *slog.Logger) 
 	return &REST{Rest: calls(limits), Once: calls(once{limits})}
 }
 
-// ID reads an id; 0 for what is none.
+// ID parses an id; 0 if it is invalid.
 func ID(id string) snowflake.ID {
 	n, err := snowflake.Parse(id)
 	if err != nil {
@@ -71,7 +71,7 @@ func Status(err error) int {
 	return 0
 }
 
-// Trouble says what sort of error it is, in the words of the outbox.
+// Trouble classifies an error in the terms of the outbox.
 func Trouble(err error) error {
 	var said *rest.Error
 	if err == nil || !errors.As(err, &said) || said.Response == nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// Shard keeps one shard on the gateway: it identifies, sends heartbeats, resumes where it
-// can and begins anew where it cannot. The library has the words of the wire; the order of
-// things is ours, so that a stop is a stop, waiting has bounds, and a silent connection is
+// Shard keeps one shard connected to the gateway: it identifies, sends heartbeats, resumes if it
+// can and starts a new session otherwise. The library provides the wire format. The sequence of
+// steps is ours, so that a stop stops, waits are bounded, and a silent connection is
 // noticed.
 type Shard struct {
 	Token        string
@@ -31,19 +31,19 @@ type Shard struct {
 	FirstBackoff time.Duration
 	BackoffMax   time.Duration
 	Log          *slog.Logger
-	// Dispatch takes events in order; it must not wait.
+	// Dispatch takes events in order; it must not block.
 	Dispatch func(wire.EventData)
 
 	mu     sync.Mutex
-	resync func() // drops the connection for a new one; nil: there is none
+	resync func() // replaces the connection; nil: there is none
 
-	session string // "": the next connection begins anew
+	session string // "": the next connection starts a new session
 	resume  string
 	seq     int64
 }
 
-// Resync drops the connection and begins a new session: what this one did not report a
-// resumed one would not report either. It does not wait.
+// Resync drops the connection and starts a new session: events that this one did not report
+// would not be reported after a resume either. It does not block.
 func (l *Shard) Resync() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,7 +52,7 @@ func (l *Shard) Resync() {
 	}
 }
 
-// frame is what goes over the socket.
+// frame is one message on the socket.
 type frame struct {
 	Op wire.Opcode     `json:"op"`
 	S  *int64          `json:"s,omitempty"`
@@ -60,26 +60,26 @@ type frame struct {
 	D  json.RawMessage `json:"d"`
 }
 
-// How long the gateway is waited for.
+// How long to wait for the gateway.
 const (
 	dialTime  = 15 * time.Second
 	helloTime = 15 * time.Second
 	writeTime = 10 * time.Second
 )
 
-// The close codes of ours.
+// Our close codes.
 const (
 	closeGone   = websocket.CloseNormalClosure  // ends the session
-	closeResume = websocket.CloseServiceRestart // keeps it
+	closeResume = websocket.CloseServiceRestart // keeps the session
 )
 
-// ErrToken: the token is not accepted.
+// ErrToken means that the token is not accepted.
 var ErrToken = errors.New("Discord does not accept the token; create a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
 
-// errAgain: the connection is over and another one is to be made at once.
+// errAgain means that the connection ended and a new one should be made at once.
 var errAgain = errors.New("the gateway asked for a new connection")
 
-// Run keeps the shard connected until ctx ends. An error is one that no retry helps against.
+// Run keeps the shard connected until ctx ends. It only returns errors that a retry cannot fix.
 func (l *Shard) Run(ctx context.Context) error {
 	wait := l.FirstBackoff
 	for {
@@ -99,7 +99,7 @@ func (l *Shard) Run(ctx context.Context) error {
 		}
 		l.Log.Warn("the connection is lost; trying again", "event", "disconnected", "error", err, "wait", wait, "resume", l.session != "")
 		if !errors.Is(err, errAgain) || l.session == "" {
-			// A little chance, so that many bots do not come back in one instant.
+			// Random, so that many bots do not return at the same moment.
 			if !platform.Sleep(ctx, wait/2+rand.N(wait/2+1)) {
 				return nil
 			}
@@ -108,7 +108,7 @@ func (l *Shard) Run(ctx context.Context) error {
 	}
 }
 
-// permanent is the error for people when trying again cannot help.
+// permanent returns the error for people if a retry cannot help.
 func permanent(err error) error {
 	var closed *websocket.CloseError
 	if !errors.As(err, &closed) {
@@ -127,11 +127,11 @@ func permanent(err error) error {
 	}
 }
 
-// intents are what is needed and nothing else. Only the content of messages is privileged.
+// intents are only what is needed. Only message content is privileged.
 const intents = wire.IntentGuilds | wire.IntentGuildMessages | wire.IntentGuildMessageReactions |
 	wire.IntentDirectMessages | wire.IntentDirectMessageReactions | wire.IntentMessageContent
 
-// connection is one socket from dial to end.
+// connection runs one socket from dial to close.
 func (l *Shard) connection(ctx context.Context) error {
 	at := l.URL
 	if l.session != "" && l.resume != "" {
@@ -149,7 +149,7 @@ func (l *Shard) connection(ctx context.Context) error {
 		_ = answer.Body.Close()
 	}
 	if err != nil {
-		l.resume = "" // perhaps it is this address that is gone
+		l.resume = "" // this address may be gone
 		return fmt.Errorf("connect to the gateway: %w", err)
 	}
 	conn.SetReadLimit(64 << 20)
@@ -165,14 +165,14 @@ func (l *Shard) connection(ctx context.Context) error {
 	if l.session == "" || errors.Is(context.Cause(ctx), context.Canceled) {
 		code = closeGone
 	}
-	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)) // it may be gone
+	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, ""), time.Now().Add(time.Second)) // the connection may be gone
 	_ = conn.Close()
 	cancel(err)
 	<-ended
 	return err
 }
 
-// read takes frames off the socket until it ends.
+// read reads frames from the socket until it ends.
 func (l *Shard) read(ctx context.Context, conn *websocket.Conn, out chan<- frame) error {
 	for {
 		var f frame
@@ -187,7 +187,7 @@ func (l *Shard) read(ctx context.Context, conn *websocket.Conn, out chan<- frame
 	}
 }
 
-// serve is the exchange on one socket.
+// serve runs the protocol on one socket.
 func (l *Shard) serve(ctx context.Context, conn *websocket.Conn, frames <-chan frame) error {
 	resync := make(chan struct{}, 1)
 	l.mu.Lock()
@@ -215,7 +215,7 @@ func (l *Shard) serve(ctx context.Context, conn *websocket.Conn, frames <-chan f
 		case <-hello.C:
 			return errors.New("the gateway said nothing")
 		case <-resync:
-			l.session = "" // what it did not report, a resume would not report either
+			l.session = "" // a resume would not report the missing events either
 			return errAgain
 		case <-beats:
 			if !acked {
@@ -270,7 +270,7 @@ func (l *Shard) last() any {
 	return l.seq
 }
 
-// identify says who we are: anew, or where we were.
+// identify starts a new session or resumes the previous one.
 func (l *Shard) identify(conn *websocket.Conn) error {
 	if l.session != "" {
 		return l.send(conn, wire.OpcodeResume, wire.MessageDataResume{Token: l.Token, SessionID: l.session, Seq: int(l.seq)})
@@ -289,7 +289,7 @@ func (l *Shard) send(conn *websocket.Conn, op wire.Opcode, data any) error {
 	return conn.WriteJSON(frame{Op: op, D: raw})
 }
 
-// handled are the events that something is done about; the others are not even read.
+// handled are the events that are used; others are not even decoded.
 var handled = map[wire.EventType]bool{
 	wire.EventTypeReady: true, wire.EventTypeResumed: true, wire.EventTypeGuildCreate: true, wire.EventTypeGuildUpdate: true, wire.EventTypeGuildDelete: true,
 	wire.EventTypeChannelCreate: true, wire.EventTypeChannelUpdate: true, wire.EventTypeChannelDelete: true,
@@ -300,7 +300,7 @@ var handled = map[wire.EventType]bool{
 	wire.EventTypeMessageReactionRemoveAll: true, wire.EventTypeMessageReactionRemoveEmoji: true, wire.EventTypeChannelPinsUpdate: true, wire.EventTypeInteractionCreate: true,
 }
 
-// dispatch hands an event on; it never waits for what is done about it.
+// dispatch passes an event on; it never waits for its handling.
 func (l *Shard) dispatch(f frame) {
 	if !handled[f.T] {
 		return
