@@ -18,20 +18,20 @@ import (
 	"chorus/internal/room/split"
 )
 
-// pressKeep is the action of the list of how far a yes may hold, thisTime its choice of no further
-// than the call that was asked for.
+// pressKeep is the action of the list of steps for "always", thisTime its choice to allow only
+// the call that was asked for.
 const (
 	pressKeep = "keep"
 	thisTime  = "once"
-	maxLabel  = 100 // characters that platforms show of a choice
+	maxLabel  = 100 // maximum characters of a choice on platforms
 )
 
-// answers is who answers an approval. Whether they may is decided by the approval itself.
+// answers is the caller who answers an approval. The approval itself decides whether they may.
 func answers(by chat.Principal) operation.Caller {
 	return operation.Caller{Principal: by, Scopes: []operation.Scope{operation.Approve, operation.Admin}}
 }
 
-// proposeAlways shows somebody how far their yes could hold, to choose from.
+// proposeAlways shows what "always" could allow, as a choice.
 func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) platform.Answer {
 	a, err := b.Backend.Approval(ctx, id)
 	if err != nil {
@@ -68,14 +68,14 @@ func samples(out *strings.Builder, what string, list []string) {
 	}
 }
 
-// stepName names what was proposed by its rules, so that a choice never means others than those
+// stepName identifies a proposal by its rules, so that a choice always means the rules
 // that were shown.
 func stepName(s operations.RuleStep) string {
 	sum := sha256.Sum256([]byte(strings.Join(s.Rules, "\n")))
 	return hex.EncodeToString(sum[:16])
 }
 
-// answerAlways says yes for as far as somebody chose.
+// answerAlways approves with the chosen step.
 func (b *Bot) answerAlways(ctx context.Context, id string, by chat.Principal, chosen string) platform.Answer {
 	if chosen == thisTime {
 		return replacing(cmp.Or(b.decide(ctx, id, by, true, ""), "Allowed this time."))

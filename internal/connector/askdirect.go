@@ -9,9 +9,9 @@ import (
 )
 
 // AskDirectly takes words that somebody gave with a command, in a place where the bot can neither
-// read nor write, as a message in their direct messages: the answer comes there, and the channel
-// is given. They are in the journal when it returns; the same command is taken once. There is no
-// message with their id, so the answer is no reply, and no sign shows how far it has come.
+// read nor write, as a message in their direct messages. The answer comes there, and the channel
+// is returned. The words are in the journal when it returns; repeating the command has no effect. No
+// message has their id, so the answer is not a reply, and no reaction shows the progress.
 func (b *Bot) AskDirectly(ctx context.Context, i platform.Invocation, words string) (channel string, err error) {
 	if b.can.direct == nil {
 		return "", Refusal("I am not in this channel, so I cannot answer here.")
@@ -24,7 +24,7 @@ func (b *Bot) AskDirectly(ctx context.Context, i platform.Invocation, words stri
 		return "", err
 	}
 	by := i.By
-	by.Roles, by.Member = nil, false // those of another guild say nothing here
+	by.Roles, by.Member = nil, false // roles of another guild mean nothing here
 	w := &waking{bot: b}
 	_, err = b.message(ctx, room.Message{ID: i.ID, In: in, Author: by, Text: words, Mentions: []string{b.Self().ID}, Files: i.Files, At: time.Now()}, w)
 	w.up(ctx)

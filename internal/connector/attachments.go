@@ -15,17 +15,17 @@ import (
 	"chorus/internal/room/attach"
 )
 
-// The limits of what is taken from a message.
+// The limits for a message's files.
 const (
 	maxFile       = 25 << 20
 	maxFiles      = 10
-	leastTime     = 2 * time.Second // for one file, when its store has hung before
+	leastTime     = 2 * time.Second // per file, after the store has hung before
 	downloadTries = 3
-	linkLifetime  = time.Hour // a link that is older is asked for again: some platforms' expire
+	linkLifetime  = time.Hour // an older link is requested again: some platforms' links expire
 )
 
-// announced are the files of a message before anything of them is here: their names as
-// their sender gave them, and the paths where they will be.
+// announced lists the files of a message before they are fetched: their names as
+// their sender gave them, and the paths where they will be stored.
 func announced(m room.Message) chat.Blocks {
 	var out chat.Blocks
 	taken := map[string]bool{}
@@ -37,16 +37,16 @@ func announced(m room.Message) chat.Blocks {
 	return out
 }
 
-// download is a message whose files are to be had.
+// download is a message whose files are to be fetched.
 type download struct {
 	channel, message string
-	at               time.Time // when it was said; zero: not known
+	at               time.Time // when it was sent; zero: unknown
 }
 
-// downloads are the files that are still to be fetched, one at a time and in the order in
-// which they were announced. A store that hangs costs nobody but those who wait for a file.
+// downloads are the files to fetch, one at a time and in the order in
+// which they were announced. A store that hangs only delays those who wait for a file.
 type downloads struct {
-	timeout time.Duration // for the next file: less after each one that hung
+	timeout time.Duration // for the next file; shorter after each one that hung
 
 	mu   sync.Mutex
 	list []download
@@ -57,7 +57,7 @@ func newDownloads(timeout time.Duration) *downloads {
 	return &downloads{timeout: timeout, wake: make(chan struct{}, 1)}
 }
 
-// put adds a message; one that waits already is not added again.
+// put adds a message unless it is already waiting.
 func (f *downloads) put(d download) {
 	f.mu.Lock()
 	if !slices.ContainsFunc(f.list, func(o download) bool { return o.message == d.message }) {
@@ -89,11 +89,11 @@ func (f *downloads) next(ctx context.Context) (download, bool) {
 	}
 }
 
-// downloadNotes is the kind of the notes of what is still to be fetched.
+// downloadNotes is the kind of the notes about pending downloads.
 func (b *Bot) downloadNotes() string { return b.transport + "-files/" + b.Name }
 
-// wants notes, before a message is written down, that files of it are to be fetched.
-// One that was received before has its note, or its files.
+// wants records, before a message is stored, that its files are to be fetched.
+// A message that was received before has its note or its files.
 func (b *Bot) wants(ctx context.Context, m room.Message) (bool, error) {
 	if len(m.Files) == 0 {
 		return false, nil
@@ -114,8 +114,8 @@ func (b *Bot) wants(ctx context.Context, m room.Message) (bool, error) {
 	return true, b.Backend.Remember(ctx, b.downloadNotes(), m.ID, note)
 }
 
-// downloadNote is what is remembered of a message whose files are to be fetched. Notes of
-// earlier versions are the channel alone, as a string.
+// downloadNote is the note about a message whose files are to be fetched. In earlier versions
+// it was the channel alone, as a string.
 type downloadNote struct {
 	Channel string    `json:"channel"`
 	At      time.Time `json:"at"`
@@ -128,7 +128,7 @@ func readNote(data []byte) (n downloadNote, ok bool) {
 	return n, json.Unmarshal(data, &n) == nil
 }
 
-// downloadAll fetches until ctx ends, beginning with what an earlier process left.
+// downloadAll fetches until ctx ends, starting with what an earlier process left.
 func (b *Bot) downloadAll(ctx context.Context) {
 	left, err := b.Backend.Memos(ctx, b.downloadNotes())
 	if err != nil && ctx.Err() == nil {
@@ -145,7 +145,7 @@ func (b *Bot) downloadAll(ctx context.Context) {
 			return
 		}
 		if err := b.downloaded(ctx, w); err != nil && ctx.Err() == nil {
-			// The note stays, and the next start tries again.
+			// The note stays, and the next start retries.
 			b.Log.Error("the files of a message could not be stored", "event", "files_failed", "message", w.message, "error", err)
 		}
 	}
@@ -157,7 +157,7 @@ type receivedFiles struct {
 	files []chat.File
 }
 
-// waiting are the threads that wait for the files of a message.
+// waiting returns the threads that wait for the files of a message.
 func (b *Bot) waiting(ctx context.Context, message string) ([]receivedFiles, error) {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
@@ -187,15 +187,15 @@ func (b *Bot) waiting(ctx context.Context, message string) ([]receivedFiles, err
 	return out, nil
 }
 
-// fetched has the files of a message, and informs every thread that received it of what came of
-// each. Words never wait for it; it happens once, because an arrival does.
+// downloaded fetches the files of a message, and informs every thread that received it of the result for
+// each. Text never waits for it. It happens once, because an arrival does.
 func (b *Bot) downloaded(ctx context.Context, w download) error {
 	threads, err := b.waiting(ctx, w.message)
 	if err != nil {
 		return err
 	}
 	if len(threads) == 0 {
-		// Not in the journal yet: whoever takes it puts it here again. Nothing to do otherwise.
+		// Not in the journal yet: the process that takes the message adds it here again. Otherwise there is nothing to do.
 		return b.forgetOld(ctx, w)
 	}
 	a := journal.Arrival{Platform: b.transport, Bot: b.Name, What: "files", PlatformID: w.message}
@@ -240,13 +240,13 @@ func (b *Bot) downloaded(ctx context.Context, w download) error {
 	return b.Backend.Forget(ctx, b.downloadNotes(), w.message)
 }
 
-// signTrouble marks a message of which something could not be taken.
+// signTrouble marks a message that could not be taken completely.
 const signTrouble = "⚠️"
 
-// errNotSaved: the file came, and its workspace did not take it.
+// errNotSaved means that the file arrived but could not be saved in the workspace.
 var errNotSaved = errors.New("not saved")
 
-// unavailable is a file that could not be had, with a reason that people understand.
+// unavailable is a file that could not be fetched, with a reason for people.
 func (b *Bot) unavailable(f chat.File, why error) chat.File {
 	f.Wanted = false
 	var said platform.Refusal
@@ -275,7 +275,7 @@ func (b *Bot) forgetOld(ctx context.Context, w download) error {
 	return b.Backend.Forget(ctx, b.downloadNotes(), w.message)
 }
 
-// load has one file. An old link is asked for again.
+// load fetches one file. It first renews an old link.
 func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte, error) {
 	if b.can.downloads == nil {
 		return nil, platform.Refusal("files cannot be fetched from " + b.caps.Label)
@@ -321,8 +321,8 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 	}
 }
 
-// freshLink asks for the message again, for where its file is now; the old link where that
-// is not to be had.
+// freshLink fetches the message again for the current address of its file, or returns the old link if that
+// fails.
 func (b *Bot) freshLink(ctx context.Context, w download, i int, old string) string {
 	if b.can.history == nil {
 		return old

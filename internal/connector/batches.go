@@ -13,11 +13,11 @@ import (
 	"chorus/internal/room/activate"
 )
 
-// maxBatch bounds a batch, so that in a storm the first message does not wait for the last.
+// maxBatch limits a batch, so that in a storm the first message does not wait for the last.
 const maxBatch = 50
 
-// handleList takes events as they came: those of channels in batches, everything else by
-// itself and in its place. What fails is logged and costs nobody else anything.
+// handleList takes events in order: those of channels in batches, all others
+// one by one in their place. A failure is logged and does not affect the others.
 func (b *Bot) handleList(ctx context.Context, list []any) {
 	var events []room.Event
 	flush := func() {
@@ -42,7 +42,7 @@ func (b *Bot) handleList(ctx context.Context, list []any) {
 	flush()
 }
 
-// handleBatch writes all that a batch says before anybody is woken: several prompts to an
+// handleBatch stores all of a batch before it wakes anybody: several prompts to an
 // agent are then answered together.
 func (b *Bot) handleBatch(ctx context.Context, events []room.Event) {
 	waking := &waking{bot: b}
@@ -55,8 +55,8 @@ func (b *Bot) handleBatch(ctx context.Context, events []room.Event) {
 	waking.up(ctx)
 }
 
-// failed logs an event that could not be taken. It never stops the rest; a message is found
-// again by the next history read.
+// failed logs an event that could not be taken. It never stops the rest; the next history read
+// finds a message again.
 func (b *Bot) failed(ctx context.Context, err error) {
 	if err == nil {
 		return
@@ -67,7 +67,7 @@ func (b *Bot) failed(ctx context.Context, err error) {
 	}
 }
 
-// eventOf is what happened in a channel, as batches see it; false: it was elsewhere.
+// eventOf is an event in a channel, for batches; false: it is not in a channel.
 func eventOf(data any) (room.Event, bool) {
 	e := room.Event{Raw: data}
 	at := func(kind room.Kind, channel, message string) {
@@ -92,14 +92,14 @@ func eventOf(data any) (room.Event, bool) {
 	return e, true
 }
 
-// waking is whom to wake when all of a batch is written.
+// waking collects whom to wake when all of a batch is stored.
 type waking struct {
 	bot     *Bot
 	wakes   []func()
 	threads []chat.ThreadID
 }
 
-// arrive writes an arrival; whoever must answer is woken with the rest.
+// arrive stores an arrival; those who must answer are woken with the rest.
 func (w *waking) arrive(ctx context.Context, a journal.Arrival) (news bool, err error) {
 	done, wake, err := w.bot.Backend.ArriveQuietly(ctx, a)
 	if err != nil || done.Again {
@@ -122,20 +122,20 @@ func (w *waking) up(ctx context.Context) {
 	w.wakes, w.threads = nil, nil
 }
 
-// Trigger is something in a room that no platform reports: its agent wants to speak by
-// itself, or a timer fired.
+// Trigger is something in a room that no platform reports: its agent wants to speak on
+// its own, or a timer fired.
 type Trigger struct {
 	Kind    room.Kind // SelfActivation, Timer or Internal
-	ID      string    // the same one is taken once
+	ID      string    // the same id is taken once
 	Channel string
 	Agent   string
 	By      chat.Principal // on whose authority
 	Text    string         // what the agent is told
 
-	done chan<- error // hears what came of it
+	done chan<- error // receives the result
 }
 
-// Trigger brings a trigger to its room, behind what came before it, and waits until it is in the journal. A Refusal says
+// Trigger brings a trigger to its room, after earlier events, and waits until it is in the journal. A Refusal says
 // why it never will be.
 func (b *Bot) Trigger(ctx context.Context, t Trigger) error {
 	switch {
@@ -158,7 +158,7 @@ func (b *Bot) Trigger(ctx context.Context, t Trigger) error {
 	}
 }
 
-// triggered lets an agent speak in its room without anybody having spoken.
+// triggered lets an agent speak in its room although nobody has spoken.
 func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	in, err := b.channelOf(ctx, t.Channel)
 	if err != nil {
@@ -193,10 +193,10 @@ func (b *Bot) triggered(ctx context.Context, t Trigger, w *waking) error {
 	return err
 }
 
-// roomTitle is what a room is called in lists.
+// roomTitle is the title of a room in lists.
 func roomTitle(in room.Channel) string { return "#" + cmp.Or(in.Name, in.ID) }
 
-// channelOf finds a channel, asking the platform as long as is worth it.
+// channelOf finds a channel, asking the platform for a limited time.
 func (b *Bot) channelOf(ctx context.Context, id string) (room.Channel, error) {
 	if c, ok := b.Platform.Known(id); ok {
 		return c, nil

@@ -17,36 +17,36 @@ import (
 	"chorus/internal/room/people"
 )
 
-// Options are what a bot is made of.
+// Options configure a bot.
 type Options struct {
 	Name     string // of the bot: part of its arrivals, cursors and lanes
 	Platform platform.Platform
 	Backend  Backend
-	// CommandPrefix stands before the names of the bot's commands; "": nothing does.
+	// CommandPrefix precedes the names of the bot's commands; "": none.
 	CommandPrefix string
-	// ShownIn is where a conversation that is held elsewhere is shown on this platform; nil: none is.
+	// ShownIn returns where this platform shows a conversation that is held elsewhere; nil: it shows none.
 	ShownIn  func(ctx context.Context, thread chat.ThreadID) (publish.Shown, error)
-	Commands func(*Bot) []Commands // of two commands with one name the first counts; nil: there are none
-	Log      *slog.Logger          // nil: silence
+	Commands func(*Bot) []Commands // of two commands with one name the first counts; may be nil
+	Log      *slog.Logger          // nil: no log
 
-	// Times; zero: as below.
+	// Times; zero: the defaults below.
 	BackoffMax           time.Duration // the longest wait between two tries
 	FirstBackoff         time.Duration // the first one
-	Typing               time.Duration // between two notices that somebody writes
+	Typing               time.Duration // between two typing notices
 	Preview              time.Duration // between two edits of a message that is being written
-	Recheck              time.Duration // how long a connection that reports nothing stays unnoticed
-	Idle                 time.Duration // after which a conversation without news needs no watcher
+	Recheck              time.Duration // how long a connection that reports nothing can go unnoticed
+	Idle                 time.Duration // after which a conversation without news is no longer watched
 	Grace                time.Duration // how late the platform may report a message
-	Fetch                time.Duration // how long one file may take
-	CallWait             time.Duration // how long one call that is not answered delays others
-	GiveUp, GiveUpUnsure time.Duration // how long what the platform fails on is tried; zero: as the outbox does
+	Fetch                time.Duration // time limit for one file
+	CallWait             time.Duration // how long one unanswered call delays others
+	GiveUp, GiveUpUnsure time.Duration // how long failing calls are retried; zero: the outbox's default
 }
 
 // The defaults of those times.
 const (
 	defaultBackoffMax   = 32 * time.Second
 	defaultFirstBackoff = time.Second
-	defaultTyping       = 8 * time.Second // platforms show it for about ten
+	defaultTyping       = 8 * time.Second // platforms show it for about ten seconds
 	defaultPreview      = 1100 * time.Millisecond
 	defaultRecheck      = 3 * time.Minute
 	defaultIdle         = time.Minute
@@ -73,7 +73,7 @@ func (o Options) filled() (Options, error) {
 	return o, nil
 }
 
-// Bot is one bot account with its connection. Make it with New, run it with Run.
+// Bot is one bot account with its connection. Create it with New, run it with Run.
 type Bot struct {
 	Options
 	transport string // the platform's name
@@ -92,22 +92,22 @@ type Bot struct {
 	cooldowns cooldowns
 	work      sync.WaitGroup
 
-	removing   sync.Mutex             // one deleted channel is seen to at a time
+	removing   sync.Mutex             // one deleted channel is handled at a time
 	taking     sync.Mutex             // one message is taken at a time
 	introduced map[chat.ThreadID]bool // rooms whose history was read; guarded by taking
 
 	mu         sync.Mutex
 	pins       pinCache
 	self       room.Author          // who we are, once connected
-	active     map[string]time.Time // channels in which something was said since they were last read
+	active     map[string]time.Time // channels with messages since they were last read
 	running    context.Context      // ends with the bot; nil: it does not run
 	registered bool                 // commands
-	listed     bool                 // the platform has named all of its channels since it connected
+	listed     bool                 // the platform has listed all of its channels since it connected
 	opening    map[string]bool      // conversations that are being opened
-	comparing  bool                 // somebody looks for edits and deletions that we missed
+	comparing  bool                 // a search for missed edits and deletions is running
 }
 
-// abilities are what a platform can beside the necessary; nil: it cannot.
+// abilities are a platform's optional features; nil: not supported.
 type abilities struct {
 	history   platform.History
 	threads   platform.Threads
@@ -141,7 +141,7 @@ func abilitiesOf(p platform.Platform) (a abilities) {
 	return a
 }
 
-// New makes a bot. Nothing is connected yet.
+// New makes a bot. It does not connect.
 func New(o Options) (*Bot, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -164,8 +164,8 @@ func New(o Options) (*Bot, error) {
 	return b, nil
 }
 
-// Run is connected until ctx ends, or until the platform says that it makes no sense to
-// try again. It may be called once.
+// Run stays connected until ctx ends, or until the platform says that retrying makes
+// no sense. It may be called once.
 func (b *Bot) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	b.mu.Lock()
@@ -187,8 +187,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// send runs the outbox until ctx ends. It begins when we know who we are: what may have
-// been posted before a crash is looked for among our own messages.
+// send runs the outbox until ctx ends. It starts when we know who we are, because it looks for
+// posts from before a crash among our own messages.
 func (b *Bot) send(ctx context.Context) {
 	select {
 	case <-b.greeted:
@@ -210,7 +210,7 @@ func (b *Bot) send(ctx context.Context) {
 	}
 }
 
-// sender posts for the outbox, with the bytes of files that posts only name.
+// sender posts for the outbox, adding the bytes of files that posts only name.
 type sender struct {
 	platform.Platform
 	files Files
@@ -225,8 +225,8 @@ func (s sender) Create(ctx context.Context, c outbox.Call) (string, error) {
 	return s.Platform.Create(ctx, c)
 }
 
-// Edit implements outbox.Platform. Where there are no edits a message stays as it was posted:
-// an answer is posted when it is whole, and only a card would change.
+// Edit implements outbox.Platform. Without edits a message stays as it was posted:
+// an answer is posted when it is complete, and only a card would change.
 func (s sender) Edit(ctx context.Context, c outbox.Call) error {
 	if !s.Caps().Edits {
 		return nil
@@ -255,7 +255,7 @@ func (s sender) withFile(ctx context.Context, c outbox.Call) (outbox.Call, error
 // Transport is the platform's name, the first part of its threads' ids.
 func (b *Bot) Transport() string { return b.transport }
 
-// Caps is what the platform can.
+// Caps returns the platform's features.
 func (b *Bot) Caps() platform.Caps { return b.caps }
 
 // Self is who we are, once connected.
@@ -265,7 +265,7 @@ func (b *Bot) Self() room.Author {
 	return b.self
 }
 
-// Called is what people know an agent by: the bot's own by the name that the platform shows.
+// Called is an agent's name for people: for the bot's own agent the name that the platform shows.
 func (b *Bot) Called(agent string) string {
 	if agent == b.Name {
 		return cmp.Or(b.Self().Name, agent)
@@ -273,7 +273,7 @@ func (b *Bot) Called(agent string) string {
 	return agent
 }
 
-// inBackground runs something until it ends by itself or the bot does.
+// inBackground runs something until it ends or the bot does.
 func (b *Bot) inBackground(do func(ctx context.Context)) {
 	b.mu.Lock()
 	ctx := b.running

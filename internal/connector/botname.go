@@ -8,19 +8,19 @@ import (
 	"chorus/internal/platform"
 )
 
-// NamesChanged has our names in guilds follow the settings. It never waits.
+// NamesChanged updates our names in guilds to the settings. It does not block.
 func (b *Bot) NamesChanged() {
 	select {
 	case b.renames <- struct{}{}:
-	default: // it is due already
+	default: // it is already due
 	}
 }
 
-// maxName is how long a name may be.
+// maxName is the maximum length of a name.
 const maxName = 32
 
-// followNames keeps our name in each guild the same as the agent's inner name. It is set
-// once for each name: whoever changes it by hand is not overruled.
+// followNames keeps our name in each guild the same as the agent's inner name. It sets each
+// name only once, so a manual change is not overruled.
 func (b *Bot) followNames(ctx context.Context) {
 	if b.can.names == nil {
 		return
@@ -44,7 +44,7 @@ func (b *Bot) followNames(ctx context.Context) {
 	}
 }
 
-// rename sets our name where it differs. false: it is worth another try.
+// rename sets our name if it differs. false: retry later.
 func (b *Bot) rename(ctx context.Context, guild, name string) bool {
 	set, err := Again(ctx, b, "name", func(ctx context.Context) (bool, error) { return b.can.names.Rename(ctx, guild, name) })
 	switch {

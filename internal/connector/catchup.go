@@ -13,8 +13,8 @@ import (
 	"chorus/internal/room"
 )
 
-// channelsListed learns which channels there are and reads on, in every one of them, where
-// we were. Live events come behind this one, so the order is kept.
+// channelsListed stores which channels exist and reads each of them from
+// where we were. Live events are queued after this, so the order is kept.
 func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
 	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
 	if err != nil {
@@ -48,11 +48,11 @@ func (b *Bot) channelsListed(ctx context.Context, e platform.Listed) error {
 	return b.unlisted(ctx)
 }
 
-// maxUnlisted bounds how many channels are read that the platform has not named: archived
-// threads are among them, which can be thousands and say nothing new.
+// maxUnlisted limits how many channels are read that the platform has not listed: archived
+// threads are among them, which can be thousands without news.
 const maxUnlisted = 50
 
-// unlisted reads on in channels that the platform does not name: direct messages.
+// unlisted reads channels that the platform does not list: direct messages.
 func (b *Bot) unlisted(ctx context.Context) error {
 	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
 	if err != nil {
@@ -67,13 +67,13 @@ func (b *Bot) unlisted(ctx context.Context) error {
 	return b.catchUp(ctx, b.newestCursors(cursors, maxUnlisted))
 }
 
-// opened learns a channel that was made while we are connected: it is read from its beginning.
+// opened stores a channel that was created while we are connected: it is read from its beginning.
 func (b *Bot) opened(ctx context.Context, c room.Channel) error {
-	// A thread has the id of the message it was opened on, which is elsewhere.
+	// A thread has the id of the message it was opened on, which is in another channel.
 	return b.beginAt(ctx, c.ID, b.Platform.Before(c.ID))
 }
 
-// touch notes that something was said in a channel, so that it is read again soon. The
+// touch records that there is a message in a channel, so that it is read again soon. The
 // first message of a channel that was never read is after its cursor.
 func (b *Bot) touch(ctx context.Context, channel, message string) error {
 	b.mu.Lock()
@@ -88,7 +88,7 @@ func (b *Bot) touch(ctx context.Context, channel, message string) error {
 	return b.beginAt(ctx, channel, b.Platform.Before(message))
 }
 
-// beginAt gives a channel its first cursor.
+// beginAt sets a channel's first cursor.
 func (b *Bot) beginAt(ctx context.Context, channel, at string) error {
 	cursor, err := b.Backend.Cursor(ctx, b.Lane(channel))
 	if err != nil || cursor != "" {
@@ -97,7 +97,7 @@ func (b *Bot) beginAt(ctx context.Context, channel, at string) error {
 	return b.moveCursor(ctx, channel, at)
 }
 
-// moveCursor notes how far a channel was read. It never moves back.
+// moveCursor records how far a channel was read. It never moves back.
 func (b *Bot) moveCursor(ctx context.Context, channel, to string) error {
 	lane := b.Lane(channel)
 	for {
@@ -112,7 +112,7 @@ func (b *Bot) moveCursor(ctx context.Context, channel, to string) error {
 	}
 }
 
-// activeChannels are those in which something was said since they were last read.
+// activeChannels are channels with messages since they were last read.
 func (b *Bot) activeChannels() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,8 +129,8 @@ func (b *Bot) catchUp(ctx context.Context, channels []string) error {
 	return nil
 }
 
-// readNews reads a channel's history from its cursor on, takes what is new, and moves the
-// cursor. A channel that is gone, or closed to us, is left alone. It counts messages that the
+// readNews reads a channel's history from its cursor on, takes new messages, and moves the
+// cursor. It ignores a channel that is gone, or hidden from us. It counts messages that the
 // platform should have reported before.
 func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) (missed int, err error) {
 	if b.can.history == nil {
@@ -138,7 +138,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 		return 0, nil
 	}
 	lane := b.Lane(channel)
-	// Whoever replied to a message that we were just making shall find its thread.
+	// A reply to a message that we were just posting must find its thread.
 	if err := b.settled(ctx, lane); err != nil {
 		return 0, err
 	}
@@ -178,7 +178,7 @@ func (b *Bot) readNews(ctx context.Context, channel string, wait time.Duration) 
 	}
 }
 
-// handlePage takes messages of a channel's history as one batch, and counts those that the
+// handlePage takes a page of a channel's history as one batch, and counts messages that the
 // platform should have reported before.
 func (b *Bot) handlePage(ctx context.Context, list []room.Message) (missed int, err error) {
 	w := &waking{bot: b}
@@ -200,7 +200,7 @@ func (b *Bot) handlePage(ctx context.Context, list []room.Message) (missed int, 
 }
 
 // withRoles is the author of a message in a channel's history, with their roles: without
-// them they could do less than when they are received at once. Who was asked for is remembered
+// them they could do less than with a live message. Results are remembered
 // for the rest of the page.
 func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]room.Author) (room.Author, error) {
 	if m.Author.Member || m.Author.Bot || m.Author.Webhook != "" || m.In.Guild == "" || m.In.Guild == room.Direct {
@@ -220,15 +220,15 @@ func (b *Bot) withRoles(ctx context.Context, m room.Message, asked map[string]ro
 		return m.Author, ctx.Err()
 	}
 	if err != nil {
-		who = m.Author // not to be had now: without roles they may what everybody may
+		who = m.Author // not available now: without roles they have everybody's rights
 	}
 	asked[m.Author.ID] = who
 	return who, nil
 }
 
-// settleTime is how long a channel's history waits for messages of ours whose outcome is not
-// known. One that cannot be settled, because the platform fails on that channel, must not keep
-// us from reading all others.
+// settleTime is how long a channel's history waits for messages of ours whose outcome is
+// unknown. If one cannot be settled, because the platform fails on that channel, we
+// must still read all others.
 const settleTime = 10 * time.Second
 
 func (b *Bot) settled(ctx context.Context, lane journal.Lane) error {
@@ -248,8 +248,8 @@ func (b *Bot) upToDate(channel string) {
 	delete(b.active, channel)
 }
 
-// recheck reads channels again some minutes after something was said in them. What it finds
-// there for the first time, a connection that seems well has not reported: it is replaced.
+// recheck reads channels again some minutes after a message. If it finds a message
+// for the first time, the connection has failed silently and is replaced.
 func (b *Bot) recheck(ctx context.Context) {
 	for platform.Sleep(ctx, b.Recheck) {
 		b.prune(ctx)
@@ -272,8 +272,8 @@ func (b *Bot) recheck(ctx context.Context) {
 	}
 }
 
-// deliveredFor is how long delivered rows of the outbox are kept. Nobody needs them by then;
-// they are for people who look into the outbox.
+// deliveredFor is how long delivered rows of the outbox are kept. They are only
+// for people who look into the outbox.
 const deliveredFor = 7 * 24 * time.Hour
 
 func (b *Bot) prune(ctx context.Context) {
@@ -282,11 +282,11 @@ func (b *Bot) prune(ctx context.Context) {
 	}
 }
 
-// maxWatched is how many idle channels a recheck looks at, the newest cursors first.
+// maxWatched limits how many idle channels a recheck reads, the newest cursors first.
 const maxWatched = 20
 
-// watched are the channels that a recheck reads: where something was said, and those where
-// something was said last, because a connection that reports nothing makes none active.
+// watched are the channels that a recheck reads: active ones, and those with the
+// latest messages, because a silent connection makes no channel active.
 func (b *Bot) watched(ctx context.Context) []string {
 	out := b.activeChannels()
 	cursors, err := b.Backend.Cursors(ctx, b.transport, b.Name)
@@ -300,13 +300,13 @@ func (b *Bot) watched(ctx context.Context) []string {
 	listed := b.listed
 	b.mu.Unlock()
 	if !listed {
-		// What the platform has not named yet may belong to a guild that it is about to name, with its roles.
+		// A channel that the platform has not listed yet may belong to a guild that it is about to list, with its roles.
 		maps.DeleteFunc(cursors, func(id, _ string) bool { _, ok := b.Platform.Known(id); return !ok })
 	}
 	return append(out, b.newestCursors(cursors, maxWatched)...)
 }
 
-// newestCursors are the channels where something was read last, the newest first.
+// newestCursors are the most recently read channels, newest first.
 func (b *Bot) newestCursors(cursors map[string]string, limit int) []string {
 	list := slices.SortedFunc(maps.Keys(cursors), func(x, y string) int {
 		switch {
@@ -321,12 +321,12 @@ func (b *Bot) newestCursors(cursors map[string]string, limit int) []string {
 	return list[:min(len(list), limit)]
 }
 
-// isGone reports that a message is not there any more.
+// isGone reports whether the error means that a message no longer exists.
 func isGone(err error) bool { return platform.Is(err, outbox.Gone) }
 
-// firstRead is where the reading of a channel begins that has no cursor. Nobody waits for
-// an answer to what was said before we came; but a channel that was made while we were away,
-// in a guild that we know, is read from its beginning, as if we had seen it being made. So is
+// firstRead is the position from which a channel without a cursor is read. Nobody expects
+// an answer to messages from before we came. But a channel that was created while we were away,
+// in a guild that we know, is read from its beginning, as if we had seen its creation. So is
 // a thread on a message that we received: its answer is in there.
 func (b *Bot) firstRead(ctx context.Context, c platform.Listing, latest string) (string, error) {
 	if latest != "" && c.Made != "" && b.Platform.Older(latest, c.Made) {

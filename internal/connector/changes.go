@@ -16,8 +16,8 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// edited informs every thread that received a message of its new words. Without a time of the
-// edit only a preview of a link was added: nothing was changed.
+// edited informs every thread that received a message of its new text. Without an edit
+// time only a link preview was added, and nothing has changed.
 func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	if isConfig(m) && m.Pinned || b.isPin(m.In.ID, m.ID) {
 		return b.pinsChanged(ctx, m.In.ID)
@@ -41,11 +41,11 @@ func (b *Bot) edited(ctx context.Context, m room.Message) error {
 	})
 }
 
-// recentEdit is how old a message of a program may be whose edit is taken for its first words.
+// recentEdit is the maximum age of a program's message whose edit counts as its first text.
 const recentEdit = time.Hour
 
-// finished takes a message of a program that shows what it does while it works, and becomes its
-// answer at the end by an edit: that is when it is said. One that was received is edited as others are.
+// finished takes a program's message that shows its progress and becomes its
+// answer with a final edit: only then does it count as said. If it was already received, the edit is an ordinary one.
 func (b *Bot) finished(ctx context.Context, m room.Message) (bool, error) {
 	if m.Edited.Sub(m.At) > recentEdit {
 		return false, nil
@@ -60,7 +60,7 @@ func (b *Bot) finished(ctx context.Context, m room.Message) (bool, error) {
 }
 
 // deleted informs every thread that received a message that it was deleted. A command that
-// we deleted ourselves is still to be carried out.
+// we deleted ourselves is still carried out.
 func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	if _, err := b.Backend.Outgoing(ctx, b.Lane(channel), "delete/"+message); err == nil {
 		return nil
@@ -81,16 +81,16 @@ func (b *Bot) deleted(ctx context.Context, channel, message string) error {
 	return b.messageDeleted(ctx, message)
 }
 
-// messageDeleted writes that a message of somebody was deleted into every thread that received or read it.
+// messageDeleted writes the deletion of a message into every thread that received or read it.
 func (b *Bot) messageDeleted(ctx context.Context, message string) error {
 	return b.changed(ctx, room.Deleted, message, 0, "", func(seq int64, line string) chat.Body { return chat.Deleted{Seq: seq, Message: line} })
 }
 
-// versionDeleted is the version of a command that was deleted: after every edit.
+// versionDeleted is the version of a deleted command: after every edit.
 const versionDeleted = 1<<62 - 1
 
 // changed writes a change of a message into every thread of ours that received it, or that read
-// it in a channel's history; the body names the event, or the line of an import.
+// it in a channel's history. The body names the event, or the line of an import.
 func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, version int, by string, body func(seq int64, line string) chat.Body) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
@@ -123,7 +123,7 @@ func (b *Bot) changed(ctx context.Context, kind room.Kind, message string, versi
 	return err
 }
 
-// retain has the words of deleted messages forgotten where the settings do not keep them.
+// retain erases the text of deleted messages unless the settings keep it.
 func (b *Bot) retain(commits []journal.Commit) {
 	for _, c := range commits {
 		for i, e := range c.Events {
@@ -135,12 +135,12 @@ func (b *Bot) retain(commits []journal.Commit) {
 	}
 }
 
-// whatRead is the kind of an arrival that notes which thread read a message in a channel's
+// whatRead is the kind of an arrival that records which thread read a message in a channel's
 // history, so that a change of the message finds it.
 const whatRead = "read"
 
-// noteRead notes that a thread read these messages. The store writes together what is asked for
-// at once.
+// noteRead records that a thread read these messages. The store combines concurrent
+// writes.
 func (b *Bot) noteRead(ctx context.Context, thread chat.ThreadID, lines []chat.Line) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
@@ -159,7 +159,7 @@ func (b *Bot) noteRead(ctx context.Context, thread chat.ThreadID, lines []chat.L
 	return failed
 }
 
-// readIn are the threads that read a message in a channel's history.
+// readIn returns the threads that read a message in a channel's history.
 func (b *Bot) readIn(ctx context.Context, message string) (threads []chat.ThreadID, err error) {
 	read, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, whatRead, message+"/")
 	for id := range read {
@@ -169,7 +169,7 @@ func (b *Bot) readIn(ctx context.Context, message string) (threads []chat.Thread
 	return threads, err
 }
 
-// diceOf gives the same numbers for the same message and agent, also after a restart.
+// diceOf returns the same numbers for the same message and agent, even after a restart.
 func diceOf(message, agent string) activate.Dice {
 	return func(n int) int {
 		h := uint64(14695981039346656037)

@@ -20,10 +20,10 @@ import (
 	"chorus/internal/room/split"
 )
 
-// Commands are what people can command on a platform, as data, with whoever carries it out.
+// Commands are what people can command on a platform, as data, with the code that runs them.
 type Commands interface {
 	List() []platform.Command
-	// Invoke, Complete and Press give false for what is none of theirs.
+	// Invoke, Complete and Press return false for other sets' commands.
 	Invoke(ctx context.Context, i platform.Invocation) (platform.Answer, bool)
 	Complete(ctx context.Context, i platform.Invocation, option string) ([]platform.Choice, bool)
 	Press(ctx context.Context, p platform.Press) (platform.Answer, bool)
@@ -31,8 +31,8 @@ type Commands interface {
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
-// register tells the platform which commands there are. Doing it again changes nothing. Of
-// two with one name the first counts.
+// register registers the commands with the platform. Repeating it changes nothing. Of
+// two commands with one name the first counts.
 func (b *Bot) register(ctx context.Context) {
 	list := b.Offers()
 	for i, c := range list {
@@ -50,8 +50,8 @@ func (b *Bot) register(ctx context.Context) {
 	}
 }
 
-// Offers are the commands of all sets, each once. Where they are written as messages, those are
-// left out that the platform should ask a right for: nobody says which the author of a message has.
+// Offers are the commands of all sets, each once. If they are written as messages, it omits commands
+// for which the platform should check a right, because a message does not tell its author's rights.
 func (b *Bot) Offers() (list []platform.Command) {
 	for _, set := range b.commands {
 		for _, c := range set.List() {
@@ -63,8 +63,8 @@ func (b *Bot) Offers() (list []platform.Command) {
 	return list
 }
 
-// offer adds a command to a list, or those below it to the group of its name. Of two with one name the first counts. Where answers
-// to commands are messages that everybody sees (private: they are not), those are left out whose answers are not for everybody.
+// offer adds a command to a list, or its subcommands to the group of its name. Of two with one name the first counts. If everybody sees
+// the answers to commands (private is false), it omits commands whose answers are private.
 func offer(list []platform.Command, c platform.Command, private bool) []platform.Command {
 	if c.Private && !private {
 		return list
@@ -82,14 +82,14 @@ func offer(list []platform.Command, c platform.Command, private bool) []platform
 	return list
 }
 
-// WritesCommands reports that the platform has no list of commands: people write them.
+// WritesCommands reports whether the platform has no list of commands, so people write them.
 func (b *Bot) WritesCommands() bool { return b.can.commands == nil }
 
-// maxCommandName is how long a command's name may be on platforms.
+// maxCommandName is the maximum length of a command's name on platforms.
 const maxCommandName = 32
 
-// CommandName is what a command is called here: of several bots all but the first have their
-// names in it, since a list that has each of them several times says nothing.
+// CommandName is a command's name here. If there are several bots, all but the first add their
+// names, because a list with identical names is useless.
 func (b *Bot) CommandName(c platform.Command) string {
 	switch who := b.CommandPrefix; {
 	case who == "":
@@ -101,7 +101,7 @@ func (b *Bot) CommandName(c platform.Command) string {
 	}
 }
 
-// plainPath is the path of a command without the bot's name.
+// plainPath is a command's path without the bot's name.
 func (b *Bot) plainPath(path string) string {
 	if b.CommandPrefix == "" {
 		return path
@@ -135,10 +135,10 @@ func (b *Bot) Invoke(ctx context.Context, i platform.Invocation) platform.Answer
 	return says("This command does not exist.")
 }
 
-// maxAnswer leaves room in a message for what a platform adds.
+// maxAnswer leaves room in a message for a platform's additions.
 const maxAnswer = 1900
 
-// whole removes secrets from an answer, and sends what does not fit into a message as a file.
+// whole removes secrets from an answer, and sends text that is too long for a message as a file.
 func (b *Bot) whole(a platform.Answer) platform.Answer {
 	if a.Say != "" {
 		return a // a person's own words
@@ -152,7 +152,7 @@ func (b *Bot) whole(a platform.Answer) platform.Answer {
 		a.File = platform.File{Name: "whole.md", Text: a.Text}
 	}
 	a.Text = split.Clip(a.Text, most)
-	a.Panel = a.Panel && a.File.Name == "" // which would not be seen
+	a.Panel = a.Panel && a.File.Name == "" // a panel would hide the file
 	return a
 }
 
@@ -167,7 +167,7 @@ func (b *Bot) Complete(ctx context.Context, i platform.Invocation, option string
 	return nil
 }
 
-// Fills are commands that know what stands in a form when it is opened; false: it is none of theirs.
+// Fills are commands that know the current values of a form; false: the form is not theirs.
 type Fills interface {
 	Fill(ctx context.Context, p platform.Press, f platform.Form) (platform.Form, bool)
 }
@@ -191,7 +191,7 @@ func (b *Bot) Form(ctx context.Context, p platform.Press) (platform.Form, bool) 
 	return f, true
 }
 
-// Press implements platform.Sink. What it gives is shown to the one who pressed.
+// Press implements platform.Sink. Only the person who pressed sees the answer.
 func (b *Bot) Press(ctx context.Context, p platform.Press) platform.Answer {
 	a := b.pressed(ctx, p)
 	if a.Text == "" {
@@ -233,7 +233,7 @@ func (b *Bot) pressed(ctx context.Context, p platform.Press) platform.Answer {
 	return says("This button is from another version of Chorus and no longer works.")
 }
 
-// decide answers an approval and has its card shown again, whoever asked and whenever.
+// decide answers an approval and updates its card, whoever asked and whenever.
 func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool, note string) string {
 	a, err := b.Backend.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -241,7 +241,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	}
 	if err == nil {
 		if approval.IsQuestion(a.Actions) && !yes {
-			note = "" // the answer would be taken from it
+			note = "" // the answer would be taken from the note
 		}
 		err = b.Backend.Answer(ctx, id, by, yes, note)
 		b.publisher.Wake(context.WithoutCancel(ctx), a.Thread)
@@ -260,7 +260,7 @@ func (b *Bot) decide(ctx context.Context, id string, by chat.Principal, yes bool
 	return ""
 }
 
-// mayNot tells somebody why their answer does not count, and whose would.
+// mayNot explains why a person's answer does not count, and whose would.
 func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 	said, err := b.cards.MayNot(a, by)
 	if err != nil {
@@ -269,10 +269,10 @@ func (b *Bot) mayNot(a approval.Approval, by chat.Principal) string {
 	return said
 }
 
-// MentionPeople writes principals so that the platform shows the names of its own people.
+// MentionPeople formats principals so that the platform shows the names of its own people.
 func (b *Bot) MentionPeople(by string) string { return b.cards.People(by) }
 
-// tooLate says how an approval was answered that somebody else has answered already.
+// tooLate says how somebody else has already answered an approval.
 func (b *Bot) tooLate(a approval.Approval) string {
 	how := a.Ended()
 	if a.AnsweredBy != "" {
@@ -282,7 +282,7 @@ func (b *Bot) tooLate(a approval.Approval) string {
 }
 
 // UserMessage is an error for people: what is wrong with their request, what the platform
-// refused, or that it was neither and may go well the next time.
+// refused, or that neither is the case and a retry may work.
 func (b *Bot) UserMessage(err error) string {
 	var ours *operation.Error
 	var refused Refusal
@@ -306,8 +306,8 @@ func (b *Bot) UserMessage(err error) string {
 	return render.SignNot + " " + split.Clip(text, 500)
 }
 
-// stopRun ends the run that a message of ours belongs to, on the word of whoever asked for
-// it, or of somebody who may manage messages in the channel.
+// stopRun ends the run of one of our messages, if the person asked for
+// it or may manage messages in the channel.
 func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, manager bool) string {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
@@ -328,7 +328,7 @@ func (b *Bot) stopRun(ctx context.Context, message string, by chat.Principal, ma
 	return "Nothing is running here."
 }
 
-// Asker reports whether the run that is on is for this person, or the thread theirs.
+// Asker reports whether the active run is for this person, or the thread is theirs.
 func (b *Bot) Asker(ctx context.Context, thread chat.ThreadID, user string) bool {
 	if b.publisher.AskedBy(thread, user) {
 		return true
@@ -337,5 +337,5 @@ func (b *Bot) Asker(ctx context.Context, thread chat.ThreadID, user string) bool
 	if err != nil || string(row.Owner.Kind) != b.transport || row.Owner.ID != user {
 		return false
 	}
-	return !b.Backend.Display(thread).Room // which is not its first speaker's
+	return !b.Backend.Display(thread).Room // a room does not belong to its first speaker
 }

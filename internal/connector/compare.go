@@ -10,13 +10,13 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// How far back changes are looked for that were made while nobody was connected: among the
-// last messages that were received, in the channels where those are, as far as one page reaches.
+// How far back we look for changes made while nobody was connected: among the
+// last received messages, in their channels, as far as one page reaches.
 const (
 	maxReceived = 500
 	maxCompared = 50
 	comparePage = 100
-	clockSkew   = 5 * time.Second // how far the platform's clock and ours may be apart
+	clockSkew   = 5 * time.Second // maximum difference between the platform's clock and ours
 )
 
 // receivedMessage is a message as it is in a journal.
@@ -27,12 +27,12 @@ type receivedMessage struct {
 
 // page is part of a channel's history.
 type page struct {
-	list []room.Message // the newest first
+	list []room.Message // newest first
 	more bool           // there may be older ones
 }
 
-// compare compares the last messages that we received with what is in the channels now,
-// and takes edits and deletions. What was taken before changes nothing: a change is an
+// compare compares the last messages that we received with the current state of the channels,
+// and takes edits and deletions. Changes that were already taken have no effect, because a change is an
 // arrival with a version.
 func (b *Bot) compare(ctx context.Context) error {
 	if b.can.history == nil {
@@ -51,7 +51,7 @@ func (b *Bot) compare(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if err != nil || len(now.list) == 0 && !b.emptied(ctx, received[channel]) {
-			continue // it is closed to us, or not answered, which says nothing of its messages
+			continue // hidden from us, or no answer: that says nothing about its messages
 		}
 		if err := b.compareTo(ctx, now, received[channel]); err != nil {
 			return err
@@ -60,8 +60,8 @@ func (b *Bot) compare(ctx context.Context) error {
 	return nil
 }
 
-// emptied reports whether an empty channel has lost what was said there. A platform may
-// show an empty one to those who may not read its history.
+// emptied reports whether an empty channel has lost its messages. A platform may
+// show an empty channel to somebody who may not read its history.
 func (b *Bot) emptied(ctx context.Context, received []receivedMessage) bool {
 	if len(received) == 0 {
 		return false
@@ -70,7 +70,7 @@ func (b *Bot) emptied(ctx context.Context, received []receivedMessage) bool {
 	return isGone(err)
 }
 
-// compareTo looks at one channel.
+// compareTo compares one channel.
 func (b *Bot) compareTo(ctx context.Context, now page, received []receivedMessage) error {
 	present := map[string]room.Message{}
 	for _, m := range now.list {
@@ -97,8 +97,8 @@ func (b *Bot) compareTo(ctx context.Context, now page, received []receivedMessag
 	return nil
 }
 
-// differs reports whether a message was edited since it was received; one that was received with
-// its new words was not.
+// differs reports whether a message was edited since it was received. It is false if the message was received with
+// its new text.
 func (b *Bot) differs(m room.Message, h receivedMessage) bool {
 	if m.Edited.IsZero() || m.Edited.Before(h.at.Add(-clockSkew)) {
 		return false
@@ -107,8 +107,8 @@ func (b *Bot) differs(m room.Message, h receivedMessage) bool {
 	return mention.Read(m.Text, b.directory(in.Guild)) != h.text
 }
 
-// lastReceived are the messages that were received last, by channel, and the channels in the
-// order in which something was said there last.
+// lastReceived returns the messages that were received last, by channel, and the channels ordered
+// by their last message.
 func (b *Bot) lastReceived(ctx context.Context) (map[string][]receivedMessage, []string, error) {
 	ids, err := b.Backend.LastArrivals(ctx, b.transport, b.Name, string(room.Said), maxReceived)
 	if err != nil {
@@ -164,8 +164,8 @@ func (b *Bot) receivedAs(ctx context.Context, id string) (receivedMessage, bool,
 	return receivedMessage{}, false, nil
 }
 
-// compareSoon compares in the background, so that nobody who speaks now waits for it. One
-// comparison at a time is enough: what happens meanwhile the platform reports.
+// compareSoon compares in the background, so that nobody who writes now waits for it. One
+// comparison at a time is enough: the platform reports what happens meanwhile.
 func (b *Bot) compareSoon(ctx context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,13 +9,13 @@ import (
 	"chorus/internal/room"
 )
 
-// signLater is put on a message of somebody who asks again too soon.
+// signLater marks a message of somebody who asks again too soon.
 const signLater = "⏳"
 
-// maxCooldowns bounds how many are remembered; beyond it those that are over go.
+// maxCooldowns limits how many are remembered; above it, expired ones are removed.
 const maxCooldowns = 10_000
 
-// Blocks reports whether the agent never hears somebody.
+// Blocks reports whether the agent ignores somebody.
 func (l Listener) Blocks(a room.Author) bool {
 	return slices.ContainsFunc(l.Blocked, func(who string) bool {
 		who = strings.TrimPrefix(who, "@")
@@ -23,8 +23,8 @@ func (l Listener) Blocks(a room.Author) bool {
 	})
 }
 
-// cooldowns are when people were last answered, by agent. They are counted by the platform's
-// times, so that a message that is read again after a restart or a gap is judged the same way.
+// cooldowns are when people were last answered, by agent. They use the platform's
+// times, so that a message that is read again after a restart or a gap gets the same result.
 type cooldowns struct {
 	mu   sync.Mutex
 	last map[string]asked
@@ -36,7 +36,7 @@ type asked struct {
 	wait    time.Duration
 }
 
-// ask reports whether a message is to be answered, and begins the wait for the next one if so.
+// ask reports whether a message is to be answered, and if so starts the wait for the next one.
 func (c *cooldowns) ask(agent string, m room.Message, wait time.Duration) bool {
 	if wait <= 0 {
 		return true

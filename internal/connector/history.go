@@ -22,7 +22,7 @@ import (
 	"chorus/internal/room/route"
 )
 
-// The bounds of a walk through history, beside those of package history.
+// The limits of a walk through history, besides those of package history.
 const (
 	walkTime  = 30 * time.Second
 	walkPages = 30
@@ -31,8 +31,8 @@ const (
 // whatHistory is the kind of an arrival that brought other messages into a room.
 const whatHistory = "history"
 
-// introduce shows an agent that joins a room what was said there before. History that
-// cannot be read delays nothing.
+// introduce shows the earlier messages of a room to an agent that joins it. Unreadable
+// history delays nothing.
 func (b *Bot) introduce(ctx context.Context, c *journal.Commit, m room.Message, l Listener) error {
 	if b.introduced[c.Thread] {
 		return nil
@@ -49,7 +49,7 @@ func (b *Bot) introduce(ctx context.Context, c *journal.Commit, m room.Message, 
 	return nil
 }
 
-// addHistory puts messages that were said elsewhere, or earlier, before the events of a commit.
+// addHistory adds messages from elsewhere, or from earlier, before the events of a commit.
 func (b *Bot) addHistory(ctx context.Context, c *journal.Commit, lines []chat.Line, source, id string, version int, instead bool) error {
 	if lines == nil {
 		lines = []chat.Line{}
@@ -78,7 +78,7 @@ func (b *Bot) historyCommand(ctx context.Context, m room.Message, listeners []Li
 	return b.replaceHistory(ctx, replacement{m.In, m.ID, 0, b.Principal(m.Author)}, listeners, w, func(l Listener) history.Result {
 		rules := history.Rules{Roles: l.Roles, Budget: l.History}
 		walk := history.Start(l.Agent, m.In, b.Platform.After(m.ID), rules)
-		walk.Give(history.Page{Messages: []room.Message{m}}) // what is older is asked for only if the command says so
+		walk.Give(history.Page{Messages: []room.Message{m}}) // older messages are only read if the command says so
 		res := walk.Result()
 		if res.Origin == "" {
 			return res // it is not for this agent, or not to be followed
@@ -87,7 +87,7 @@ func (b *Bot) historyCommand(ctx context.Context, m room.Message, listeners []Li
 	})
 }
 
-// historyCommandChanged reads a room again whose .history was edited or deleted.
+// historyCommandChanged reads a room again after its .history was edited or deleted.
 func (b *Bot) historyCommandChanged(ctx context.Context, in room.Channel, message string, version int) error {
 	w := &waking{bot: b}
 	defer w.up(ctx)
@@ -99,7 +99,7 @@ func (b *Bot) historyCommandChanged(ctx context.Context, in room.Channel, messag
 	}
 	newest := b.recent.newest(in.ID)
 	if newest != "" {
-		newest = b.Platform.After(newest) // what comes later is taken by itself
+		newest = b.Platform.After(newest) // later messages are taken separately
 	}
 	_, err = b.replaceHistory(ctx, replacement{in, message, version, chat.Principal{}}, listeners, w, func(l Listener) history.Result {
 		res := b.walk(ctx, in, history.Start(l.Agent, in, newest, history.Rules{Roles: l.Roles, Budget: l.History}))
@@ -109,16 +109,16 @@ func (b *Bot) historyCommandChanged(ctx context.Context, in room.Channel, messag
 	return err
 }
 
-// replacement is a command to put other history into a room.
+// replacement is a command to replace a room's history.
 type replacement struct {
 	in      room.Channel
 	command string         // the message
 	version int            // 0: it was just written
-	by      chat.Principal // who wrote it; nobody: it was edited or deleted
+	by      chat.Principal // its author; nobody: it was edited or deleted
 }
 
-// rowFor is the conversation that a command is about; nil, and no error: there is none yet,
-// and a command that is gone makes none.
+// rowFor is the conversation that a command is about; nil without an error: there is none yet,
+// and a deleted command makes none.
 func (b *Bot) rowFor(ctx context.Context, r replacement, thread chat.ThreadID) (*journal.Thread, error) {
 	if r.by.ID == "" {
 		row, err := b.Backend.Thread(ctx, thread)
@@ -131,13 +131,13 @@ func (b *Bot) rowFor(ctx context.Context, r replacement, thread chat.ThreadID) (
 	return &row, err
 }
 
-// replaceHistory puts the history that a walk gives in place of each agent's own, and tells
-// people what became of the command.
+// replaceHistory replaces each agent's history by the one that a walk returns, and reports
+// the result to people.
 func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Listener, w *waking, walk func(Listener) history.Result) (bool, error) {
 	in, command, version := r.in, r.command, r.version
 	arrival := journal.Arrival{Platform: b.transport, Bot: b.Name, What: whatHistory, PlatformID: command, Version: version}
 	var desired []journal.Desired
-	speaks := true // of several agents the first tells what is wrong
+	speaks := true // of several agents the first reports problems
 	for _, l := range listeners {
 		thread, err := chat.NewThreadID(b.transport, in.Place(), in.ID, l.Name)
 		if err != nil {
@@ -182,8 +182,8 @@ func (b *Bot) replaceHistory(ctx context.Context, r replacement, listeners []Lis
 	return news, b.SetDesired(ctx, desired...)
 }
 
-// notes tell people in the room what is wrong with a command of theirs. They begin with a
-// dot, so that no agent takes them for words.
+// notes tell people in the room about problems of their command. They start with a
+// dot, so that no agent reads them.
 func (b *Bot) notes(in room.Channel, command string, notes []history.Note) (out []journal.Desired) {
 	for _, n := range notes {
 		if n.Channel != in.ID || n.Message != command {
@@ -195,7 +195,7 @@ func (b *Bot) notes(in room.Channel, command string, notes []history.Note) (out 
 	return out
 }
 
-// aside asks for a note to people, as a dot message under the message it is about.
+// aside posts a note to people, as a dot message below the message it is about.
 func (b *Bot) aside(channel, key, about, text string) journal.Desired {
 	h := fnv.New64a()
 	h.Write([]byte(text))
@@ -203,7 +203,7 @@ func (b *Bot) aside(channel, key, about, text string) journal.Desired {
 		Body: platform.Post{Text: ".note: " + text, ReplyTo: about}.Body(), Final: true}
 }
 
-// walk reads what a walk asks for, until it is over or time is.
+// walk reads what a walk needs, until it is complete or time is up.
 func (b *Bot) walk(ctx context.Context, in room.Channel, w *history.Walk) history.Result {
 	ctx, cancel := context.WithTimeout(ctx, walkTime)
 	defer cancel()
@@ -223,14 +223,14 @@ var (
 	errLate   = errors.New("no answer in time; try again later")
 )
 
-// page reads one page, if everybody who asked for it may read there themselves.
+// page reads one page if everybody who asked for it may read there themselves.
 func (b *Bot) page(ctx context.Context, in room.Channel, need history.Need, asked map[string]bool) history.Page {
 	if b.can.history == nil {
 		return history.Page{Err: errClosed}
 	}
 	for _, asker := range need.Askers {
 		if need.Channel == in.ID || need.Channel == in.Parent {
-			break // where they are they can read
+			break // they can read where they are
 		}
 		key := need.Guild + "/" + need.Channel + "/" + asker.ID
 		may, known := asked[key]
@@ -268,8 +268,8 @@ func (b *Bot) page(ctx context.Context, in room.Channel, need history.Need, aske
 	return out
 }
 
-// MayRead reports whether somebody can read a channel's history themselves. Where the
-// platform cannot say, nobody can.
+// MayRead reports whether somebody can read a channel's history themselves. If the
+// platform cannot tell, nobody can.
 func (b *Bot) MayRead(ctx context.Context, guild, channel, user string) (bool, error) {
 	if b.can.readers == nil {
 		return false, nil
@@ -277,20 +277,20 @@ func (b *Bot) MayRead(ctx context.Context, guild, channel, user string) (bool, e
 	return b.can.readers.MayRead(ctx, guild, channel, user)
 }
 
-// member is somebody with the roles they have now; history does not tell them.
+// member is somebody with their current roles, which a history does not contain.
 func (b *Bot) member(ctx context.Context, guild string, a room.Author) room.Author {
 	if a.Member || a.Program() || guild == "" || guild == room.Direct {
 		return a
 	}
 	who, err := b.Platform.Member(ctx, guild, a)
 	if err != nil {
-		return a // without roles they may what everybody may
+		return a // without roles they have everybody's rights
 	}
 	return who
 }
 
-// lines are messages as an agent remembers them: its own as its own, and nothing that was
-// hidden from it. Of too many characters the newest are kept.
+// lines are messages as an agent remembers them: its own as its own, and without those
+// hidden from it. If there are too many characters, the newest are kept.
 func (b *Bot) lines(ctx context.Context, list []room.Message, guild string, l Listener) []chat.Line {
 	b.learnNames(ctx, guild, list)
 	names := b.directoryFor(guild, l)

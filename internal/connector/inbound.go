@@ -13,7 +13,7 @@ import (
 	"chorus/internal/room/route"
 )
 
-// handleAll brings events to the journal, one after the other, until ctx ends.
+// handleAll writes events to the journal, one after the other, until ctx ends.
 func (b *Bot) handleAll(ctx context.Context) {
 	for {
 		list, ok := b.queue.Take(ctx)
@@ -25,7 +25,7 @@ func (b *Bot) handleAll(ctx context.Context) {
 	}
 }
 
-// handle takes one event; w is whom it wakes, nil for those that wake nobody.
+// handle takes one event. w collects whom to wake; nil for events that wake nobody.
 func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 	switch e := data.(type) {
 	case Trigger:
@@ -66,7 +66,7 @@ func (b *Bot) handle(ctx context.Context, data any, w *waking) error {
 	return nil
 }
 
-// connected learns who we are. The platform names its channels with events of their own.
+// connected stores who we are. The platform lists its channels with separate events.
 func (b *Bot) connected(ctx context.Context, e platform.Connected) error {
 	if e.Resumed {
 		return b.catchUp(ctx, b.activeChannels())
@@ -90,7 +90,7 @@ func (b *Bot) connected(ctx context.Context, e platform.Connected) error {
 	return nil
 }
 
-// known looks up earlier messages. Errors of the store end the taking of this message.
+// known looks up earlier messages. A store error stops the processing of this message.
 type known struct {
 	ctx context.Context
 	b   *Bot
@@ -129,7 +129,7 @@ func (k *known) there(thread chat.ThreadID) bool {
 	return err == nil && !row.Gone()
 }
 
-// message takes one. It reports whether it was new to us.
+// message takes a message. It reports whether it was new to us.
 func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, error) {
 	in := m.In
 	if m.Own {
@@ -150,7 +150,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	if taken, err := b.textCommand(ctx, m); taken || err != nil {
 		return taken, err
 	}
-	b.taking.Lock() // whoever enters a room first reads what was said before, and nobody else does
+	b.taking.Lock() // the first message that enters a room reads the earlier ones, and no other does
 	defer b.taking.Unlock()
 	listeners, err := b.listeners(ctx, in)
 	if err != nil {
@@ -188,7 +188,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	if len(arrival.Commits) == 0 {
 		return false, nil
 	}
-	// First a note of what is to be downloaded, so that it is, whatever happens next.
+	// First record the pending downloads, so that they happen whatever comes next.
 	files, err := b.wants(ctx, m)
 	if err != nil {
 		return false, err
@@ -200,7 +200,7 @@ func (b *Bot) message(ctx context.Context, m room.Message, w *waking) (bool, err
 	return news, err
 }
 
-// echo notes a message of ours that the platform reports.
+// echo handles a message of ours that the platform reports.
 func (b *Bot) echo(ctx context.Context, m room.Message) error {
 	if m.Nonce == "" {
 		return nil
@@ -209,7 +209,7 @@ func (b *Bot) echo(ctx context.Context, m room.Message) error {
 	return err
 }
 
-// commitFor is what one of the threads that a message goes to is told of it; nil: nothing.
+// commitFor is what a thread is told of a message; nil: nothing.
 func (b *Bot) commitFor(ctx context.Context, m room.Message, h route.Heard, all []Listener, k *known) (*journal.Commit, string, error) {
 	l := ListenerOf(all, h.Agent.Name)
 	why := string(h.Way) + " " + h.Agent.Name
@@ -262,7 +262,7 @@ func ListenerOf(list []Listener, agent string) Listener {
 	return Listener{}
 }
 
-// Principal is on whose authority a message was said.
+// Principal is the authority behind an author's messages.
 func (b *Bot) Principal(a room.Author) chat.Principal {
 	p := chat.Principal{Kind: chat.PrincipalKind(b.transport), ID: a.ID, Name: a.Name, Roles: a.Roles}
 	if a.Webhook != "" {

@@ -9,7 +9,7 @@ import (
 )
 
 // reactionsMeanwhile takes the reactions to open cards that were added while nobody was
-// connected. Those that were taken before change nothing. A no goes before a yes.
+// connected. Reactions that were already taken have no effect. A no precedes a yes.
 func (b *Bot) reactionsMeanwhile(ctx context.Context) error {
 	if b.can.reactions == nil {
 		return nil
@@ -28,8 +28,8 @@ func (b *Bot) reactionsMeanwhile(ctx context.Context) error {
 	return nil
 }
 
-// reactionsTo puts the reactions to one card where live ones are taken. Without their roles
-// nobody's counts.
+// reactionsTo queues the reactions to one card with the live ones. Reactions of people whose roles are unknown
+// do not count.
 func (b *Bot) reactionsTo(ctx context.Context, c Card) error {
 	in, err := b.channelOf(ctx, c.Channel)
 	if err != nil {

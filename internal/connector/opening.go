@@ -15,10 +15,10 @@ import (
 	"chorus/internal/room/split"
 )
 
-// Opening is a conversation that begins with words of ours in a channel, instead of with somebody's message: they are
+// Opening is a conversation that starts with words of ours in a channel, instead of somebody's message: they are
 // posted, a thread is opened on the post, and the agent works there.
 type Opening struct {
-	Key     string           `json:"key"` // the same one is posted, and answered, once
+	Key     string           `json:"key"` // the same key is posted, and answered, once
 	Channel string           `json:"channel"`
 	Agent   string           `json:"agent"`
 	By      chat.Principal   `json:"by"` // on whose authority the agent works
@@ -27,12 +27,12 @@ type Opening struct {
 	Words   string           `json:"words"` // what the agent is told
 }
 
-// openings is the kind of memo under which a bot keeps those that are not done.
+// openings is the kind of memo for a bot's unfinished openings.
 func (b *Bot) openings() string { return "opening/" + b.transport + "/" + b.Name }
 
-// Open begins a conversation in a channel. When it returns without an error that is certain, also if the program is
-// killed: what is still to be done is written down, and everything that is done has a key. It does not wait for the
-// platform; Backend.Opened hears what came of it.
+// Open starts a conversation in a channel. If it returns no error, the conversation is certain to start, even if the program is
+// killed: pending steps are stored, and every step has a key. It does not wait for the
+// platform; Backend.Opened receives the result.
 func (b *Bot) Open(ctx context.Context, o Opening) error {
 	data, err := json.Marshal(o)
 	if err != nil {
@@ -53,7 +53,7 @@ func (b *Bot) postOpening(ctx context.Context, o Opening) error {
 	return b.SetDesired(ctx, journal.Desired{Lane: b.Lane(o.Channel), Key: o.Key, Body: platform.Post{Text: text}.Body(), Final: true})
 }
 
-// resumeOpenings goes on with what an earlier program did not finish.
+// resumeOpenings continues what an earlier process did not finish.
 func (b *Bot) resumeOpenings(ctx context.Context) {
 	memos, err := b.Backend.Memos(ctx, b.openings())
 	if err != nil && ctx.Err() == nil {
@@ -66,7 +66,7 @@ func (b *Bot) resumeOpenings(ctx context.Context) {
 			continue
 		}
 		b.work.Go(func() {
-			if err := b.postOpening(ctx, o); err != nil { // it may have been written down and not posted
+			if err := b.postOpening(ctx, o); err != nil { // it may have been stored and not posted
 				b.Log.Error("a conversation cannot be opened now", "event", "opening_failed", "key", o.Key, "error", err)
 				return
 			}
@@ -75,7 +75,7 @@ func (b *Bot) resumeOpenings(ctx context.Context) {
 	}
 }
 
-// finishOpening waits until the post is there, and begins the conversation on it.
+// finishOpening waits for the post, and starts the conversation on it.
 func (b *Bot) finishOpening(ctx context.Context, o Opening) {
 	if !b.claimOpening(o.Key) {
 		return
@@ -93,7 +93,7 @@ func (b *Bot) finishOpening(ctx context.Context, o Opening) {
 	}
 }
 
-// claimOpening reports whether nobody else is at it.
+// claimOpening reports whether nobody else is working on it.
 func (b *Bot) claimOpening(key string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,8 +135,8 @@ func (b *Bot) tryOpening(ctx context.Context, o Opening) error {
 	return b.Backend.Forget(ctx, b.openings(), o.Key)
 }
 
-// beginOn begins the conversation on a post of ours. Its thread is opened when it is published, as on a message of
-// somebody else.
+// beginOn starts the conversation on a post of ours. Its thread is opened when it is published, as on anybody
+// else's message.
 func (b *Bot) beginOn(ctx context.Context, o Opening, post string) (chat.ThreadID, int64, error) {
 	in, err := b.channelOf(ctx, o.Channel)
 	if err != nil {
@@ -150,7 +150,7 @@ func (b *Bot) beginOn(ctx context.Context, o Opening, post string) (chat.ThreadI
 	body := chat.Received{From: o.From, Principal: o.By, Blocks: chat.TextBlocks(o.Words), Intake: chat.Queue, Prompt: true, Channel: in.ID,
 		Together: ListenerOf(listeners, o.Agent).IsRoom()}
 	switch {
-	case in.Parent != "": // a thread has none below it: it is said there
+	case in.Parent != "": // threads cannot be nested: it continues there
 		root = in.ID
 	case b.can.threads != nil && in.Guild != "" && in.Guild != room.Direct:
 		body.Post = post
@@ -193,10 +193,10 @@ func (b *Bot) whyNotOpened(row journal.Outgoing) string {
 	}
 }
 
-// checkTime is how long the platform may take to say whether a channel is there.
+// checkTime limits how long the platform may take to say whether a channel exists.
 const checkTime = 10 * time.Second
 
-// FindChannel finds a channel in which a conversation could be opened, with the agents that read it. A Refusal says that
+// FindChannel finds a channel for a new conversation, with the agents that read it. A Refusal means that
 // there is none; any other error that nobody knows.
 func (b *Bot) FindChannel(ctx context.Context, channel string) (room.Channel, []Listener, error) {
 	asked, cancel := context.WithTimeout(ctx, checkTime)
@@ -215,7 +215,7 @@ func (b *Bot) FindChannel(ctx context.Context, channel string) (room.Channel, []
 	return in, list, err
 }
 
-// waitConnected waits until it is known who we are.
+// waitConnected waits until we know who we are.
 func (b *Bot) waitConnected(ctx context.Context) error {
 	select {
 	case <-b.greeted:

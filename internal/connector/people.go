@@ -19,11 +19,11 @@ func (b *Bot) participant(guild string, a room.Author) chat.Participant {
 	return p
 }
 
-// maxAsked is how many authors of a history are asked for what they are called in the guild.
+// maxAsked limits how many authors of a history are looked up for their names in the guild.
 const maxAsked = 25
 
-// learnNames finds out what the authors of messages are called in the guild, which a history
-// does not say.
+// learnNames finds out the names of the authors of messages in the guild, which a history
+// does not contain.
 func (b *Bot) learnNames(ctx context.Context, guild string, list []room.Message) {
 	asked := 0
 	for _, m := range list {
@@ -37,14 +37,14 @@ func (b *Bot) learnNames(ctx context.Context, guild string, list []room.Message)
 	}
 }
 
-// directory is who and what can be named in a guild.
+// directory returns who and what can be named in a guild.
 func (b *Bot) directory(guild string) mention.Directory {
 	d := b.Platform.Directory(guild)
 	d.People = append(b.people.List(guild), d.People...)
 	return d
 }
 
-// directoryFor is the same for one agent, which is known by its inner name.
+// directoryFor is directory for one agent, which is known by its inner name.
 func (b *Bot) directoryFor(guild string, l Listener) mention.Directory {
 	d := b.directory(guild)
 	if l.User != "" {
@@ -53,7 +53,7 @@ func (b *Bot) directoryFor(guild string, l Listener) mention.Directory {
 	return d
 }
 
-// notifies are those whom a post mentions and who shall notice: programs, and people where the
+// notifies returns whom a post mentions and notifies: programs, and people if the
 // agent's settings say so.
 func (b *Bot) notifies(guild, text string, people bool) (users []string) {
 	for _, id := range mention.Users(text) {

@@ -13,20 +13,20 @@ import (
 	"chorus/internal/room/pins"
 )
 
-// The bounds of reading pins.
+// The limits of reading pins.
 const (
 	pinTime  = 10 * time.Second
-	pinAgain = 30 * time.Second // when they could not be read
+	pinAgain = 30 * time.Second // when to retry after a failure
 )
 
 // pinCache is what the connector remembers of pins.
 type pinCache struct {
-	next map[string]time.Time // when to read a channel's again; zero: not before it changes
-	ids  map[string][]string  // of the pins that are configuration
+	next map[string]time.Time // when to read a channel's pins again; zero: after the next change
+	ids  map[string][]string  // of pins that are configuration
 }
 
-// pinned sees to it that the pins of a channel, and of the one above it, are known. What
-// cannot be read now delays nothing: the copy of last time counts.
+// pinned makes sure that the pins of a channel, and of its parent, are known. If they
+// cannot be read now, nothing waits: the last copy counts.
 func (b *Bot) pinned(ctx context.Context, in room.Channel) {
 	if b.can.pins == nil {
 		return
@@ -54,7 +54,7 @@ func (b *Bot) pinned(ctx context.Context, in room.Channel) {
 	b.mu.Unlock()
 }
 
-// forgetPins forgets that the pins of channels, or of all, are known.
+// forgetPins marks the pins of channels, or of all, as unknown.
 func (b *Bot) forgetPins(channels ...string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -77,7 +77,7 @@ func (b *Bot) pinsChanged(ctx context.Context, channel string) error {
 	return nil
 }
 
-// isPin reports whether a message is one of the pins that are configuration.
+// isPin reports whether a message is a pin with configuration.
 func (b *Bot) isPin(channel, message string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -113,7 +113,7 @@ func isConfig(m room.Message) bool {
 	return strings.HasPrefix(m.Text, ".config") && room.IsDotCommand(m.Text)
 }
 
-// reportPins tells people what is wrong with their pins, and deletes what no longer is.
+// reportPins tells people about problems of their pins, and deletes reports that no longer apply.
 func (b *Bot) reportPins(ctx context.Context, in room.Channel, wrong []pins.Trouble) error {
 	kind := b.transport + "-pin-notes/" + b.Name
 	data, err := b.Backend.Recall(ctx, kind, in.ID)

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/room/render"
 )
 
-// questionForm is the form that asks for the answer to a question, with the fields that its card was given.
+// questionForm is the form for the answer to a question, with the fields that its card was given.
 func (b *Bot) questionForm(ctx context.Context, p platform.Press, approval string, f platform.Form) platform.Form {
 	row, err := b.Backend.Outgoing(ctx, b.Lane(p.In.ID), render.CardKey(approval))
 	var post platform.Post

@@ -8,13 +8,13 @@ import (
 	"chorus/internal/platform"
 )
 
-// queue is what came from the platform or from us and is not in the journal yet.
+// queue holds events from the platform or from us that are not in the journal yet.
 type queue struct {
 	*platform.Queue[any]
 
 	mu       sync.Mutex
 	count    int64 // how many were ever put
-	done     int64 // how many were dealt with
+	done     int64 // how many were handled
 	failures error // since somebody last asked
 	moved    chan struct{}
 }
@@ -28,7 +28,7 @@ func (q *queue) put(e any) {
 	q.mu.Unlock()
 }
 
-// finished notes that so many events were dealt with.
+// finished records that so many events were handled.
 func (q *queue) finished(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -16,17 +16,17 @@ import (
 	"chorus/internal/window"
 )
 
-// reaction is one that somebody added to a message, or removed.
+// reaction is a reaction that somebody added to a message, or removed.
 type reaction struct {
 	message, emoji string
 	by             room.Author
 	added          bool
 }
 
-// id names the member of the set of a message's reactions.
+// id identifies a reaction within a message's reactions.
 func (r reaction) id() string { return r.message + "/" + r.by.ID + "/" + r.emoji }
 
-// reacted writes a reaction down, and carries out what it asks for.
+// reacted stores a reaction, and does what it asks for.
 func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	if !e.Added {
 		e.By.Name = cmp.Or(e.By.Name, b.people.Name(e.In.Guild, e.By.ID))
@@ -38,7 +38,7 @@ func (b *Bot) reacted(ctx context.Context, e platform.Reacted) error {
 	return errors.Join(err, b.carryOutReaction(ctx, e))
 }
 
-// reactionsCleared removes all reactions that we know of on a message, or all with one emoji.
+// reactionsCleared removes all known reactions from a message, or all with one emoji.
 func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
 	known, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, string(room.Reacted), e.Message+"/")
 	if err != nil {
@@ -57,8 +57,8 @@ func (b *Bot) reactionsCleared(ctx context.Context, e platform.Cleared) error {
 	return nil
 }
 
-// carryOutReaction carries out what a reaction asks for: a cross by the asker stops a run, and on
-// a card a check or a cross answers. Others ask for nothing.
+// carryOutReaction does what a reaction asks for: a cross by the asker stops a run, and on
+// a card a check or a cross answers. Other reactions do nothing.
 func (b *Bot) carryOutReaction(ctx context.Context, e platform.Reacted) error {
 	me := b.Self()
 	if e.By.ID == me.ID || e.Emoji == "" {
@@ -93,8 +93,8 @@ func (b *Bot) carryOutReaction(ctx context.Context, e platform.Reacted) error {
 }
 
 // recordReaction writes a change of a message's reactions into every thread that knows the
-// message. Only a change is written: versions count them, so an odd one is on and an even one
-// is off. Reactions of programs, ours first of all, mean nothing.
+// message. Only changes are written: versions count them, so an odd one is on and an even one
+// is off. Reactions of programs, including ours, mean nothing.
 func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 	if r.emoji == "" || r.by.ID == b.Self().ID || r.by.Program() {
 		return nil
@@ -142,8 +142,8 @@ func (b *Bot) recordReaction(ctx context.Context, r reaction) error {
 	return err
 }
 
-// hideRead takes a message away that was read in a channel's history and is hidden now. Taking
-// the reaction back does not bring it again.
+// hideRead hides a message that was read in a channel's history. Removing
+// the reaction does not bring it back.
 func (b *Bot) hideRead(ctx context.Context, r reaction) error {
 	threads, err := b.readIn(ctx, r.message)
 	if err != nil || len(threads) == 0 {
@@ -158,11 +158,11 @@ func (b *Bot) hideRead(ctx context.Context, r reaction) error {
 	return err
 }
 
-// maxBack is how many events lie between an answer and the message that shows it.
+// maxBack is the maximum number of events between an answer and the message that shows it.
 const maxBack = 20
 
-// wordsOf is the event whose words a message shows: the one that was received, or the answer.
-// 0: it shows no words (a card, a note).
+// wordsOf is the event whose text a message shows: the received one, or the answer.
+// It is 0 if there is none (a card, a note).
 func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 	if !p.Ours {
 		return p.Seq, nil
@@ -186,7 +186,7 @@ func (b *Bot) wordsOf(ctx context.Context, p journal.Place) (int64, error) {
 }
 
 // answerDeleted informs a conversation that somebody deleted an answer of its agent: it is no
-// longer part of what was said there. Deleting one of several messages of an answer changes nothing.
+// longer part of the conversation. Deleting one of several messages of an answer changes nothing.
 func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 	places, err := b.Backend.Places(ctx, b.transport, message)
 	if err != nil {
@@ -199,7 +199,7 @@ func (b *Bot) answerDeleted(ctx context.Context, message string) error {
 		}
 		run, part, _ := strings.Cut(p.Key, "/")
 		if part == render.StatusPart {
-			continue // it says how the work goes, and nothing of the answer
+			continue // it shows progress, and nothing of the answer
 		}
 		if row, err := b.Backend.Outgoing(ctx, p.Lane, p.Key); err != nil || row.Gone {
 			continue // we deleted it ourselves

@@ -13,14 +13,14 @@ import (
 // programs that answer each other.
 const maxRecent = 32
 
-// recentMessage is a message as far as chains are concerned.
+// recentMessage is a message as far as chains need it.
 type recentMessage struct {
 	id, replyTo string
 	author      room.Author
-	aside       bool // no words of the conversation: a dot, a notice
+	aside       bool // not part of the conversation: a dot message, a notice
 }
 
-// recent are the last messages of rooms. What is not remembered is asked for.
+// recent holds the last messages of rooms. Missing ones are fetched.
 type recent struct {
 	older func(a, b string) bool
 	mu    sync.Mutex
@@ -28,9 +28,9 @@ type recent struct {
 }
 
 type channelRecent struct {
-	list     []recentMessage // the oldest first
-	read     bool            // what was before us has been asked for
-	commands []string        // messages that were .history commands, the oldest first
+	list     []recentMessage // oldest first
+	read     bool            // the messages before us have been fetched
+	commands []string        // messages that were .history commands, oldest first
 }
 
 func newRecent(older func(a, b string) bool) *recent {
@@ -68,7 +68,7 @@ func (t *recent) add(channel string, list ...recentMessage) {
 	}
 }
 
-// spoke notes something of our own, in rooms that are kept in mind.
+// spoke records a message of our own, in rooms that are remembered.
 func (t *recent) spoke(channel string, s recentMessage) {
 	t.mu.Lock()
 	known := t.of[channel] != nil
@@ -78,7 +78,7 @@ func (t *recent) spoke(channel string, s recentMessage) {
 	}
 }
 
-// before are the messages before one, the newest first, and whether older ones were asked for.
+// before returns the messages before one, newest first, and whether older ones were fetched.
 func (t *recent) before(channel, id string) (list []recentMessage, read bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -102,7 +102,7 @@ func (t *recent) find(channel, id string) (recentMessage, bool) {
 	return recentMessage{}, false
 }
 
-// command notes that a message was a .history command; isCommand reports it.
+// command records that a message was a .history command; isCommand reports it.
 func (t *recent) command(channel, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *recent) isCommand(channel, id string) bool {
 	return at != nil && slices.Contains(at.commands, id)
 }
 
-// newest is the id of the last message that was received in a room; "" if there is none.
+// newest is the id of the last message received in a room; "" if there is none.
 func (t *recent) newest(channel string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,8 +139,8 @@ func recentOf(m room.Message) recentMessage {
 	return recentMessage{id: m.ID, replyTo: m.ReplyTo, author: m.Author, aside: m.System || strings.HasPrefix(strings.TrimSpace(m.Text), ".")}
 }
 
-// last are the room's messages before one, the newest first. Where those remembered do not
-// reach back to a person, older ones are read, once.
+// last returns the room's messages before one, newest first. If the remembered ones do not
+// reach back to a person, it reads older ones, once.
 func (b *Bot) last(ctx context.Context, in room.Channel, id string) []recentMessage {
 	list, read := b.recent.before(in.ID, id)
 	if read || b.can.history == nil || slices.ContainsFunc(list, func(s recentMessage) bool { return !s.aside && !s.author.Program() }) {
@@ -159,7 +159,7 @@ func (b *Bot) last(ctx context.Context, in room.Channel, id string) []recentMess
 	return list
 }
 
-// lastSpeakers are the message's author, whoever spoke before, and so on, up to a person.
+// lastSpeakers are the message's author, the speaker before, and so on, up to a person.
 func (b *Bot) lastSpeakers(ctx context.Context, m room.Message) []room.Author {
 	out := []room.Author{m.Author}
 	if !m.Author.Program() {
@@ -177,11 +177,11 @@ func (b *Bot) lastSpeakers(ctx context.Context, m room.Message) []room.Author {
 	return out
 }
 
-// maxChain bounds how much of a chain of replies is asked for, whatever is configured.
+// maxChain limits how much of a chain of replies is read, whatever is configured.
 const maxChain = 50
 
-// chain are the authors of a chain of replies, the newest first, up to a person, its
-// beginning, or as deep as a decision needs.
+// chain returns the authors of a chain of replies, newest first, up to a person, its
+// start, or as deep as a decision needs.
 func (b *Bot) chain(ctx context.Context, m room.Message, deepest int) []room.Author {
 	out := []room.Author{m.Author}
 	next := m.ReplyTo
@@ -199,7 +199,7 @@ func (b *Bot) chain(ctx context.Context, m room.Message, deepest int) []room.Aut
 			}
 			got, err := b.can.history.Message(ctx, m.In.ID, next)
 			if err != nil {
-				return out // it is gone, or not for us: the chain ends here
+				return out // deleted, or hidden from us: the chain ends here
 			}
 			s = recentOf(got)
 			b.recent.add(m.In.ID, s)

@@ -10,13 +10,13 @@ import (
 	"chorus/internal/room"
 )
 
-// A channel or thread that is deleted takes every message in it along. So what people said there is forgotten, as it is of
-// single messages, and the conversations that were held there are deleted.
+// Deleting a channel or thread deletes every message in it. So people's messages there are forgotten, like
+// single deleted messages, and the conversations that were held there are deleted.
 
-// removals is the kind of memo that names the channels that were deleted and are not seen to yet.
+// removals is the kind of memo for deleted channels that are not handled yet.
 func (b *Bot) removals() string { return "removed/" + b.transport + "/" + b.Name }
 
-// removed writes down that a channel was deleted, and sees to it without holding up what is said elsewhere.
+// removed records that a channel was deleted, and handles it without delaying other channels.
 func (b *Bot) removed(ctx context.Context, channel string) error {
 	if err := b.Backend.Remember(ctx, b.removals(), channel, []byte("{}")); err != nil {
 		return err
@@ -26,10 +26,10 @@ func (b *Bot) removed(ctx context.Context, channel string) error {
 	return nil
 }
 
-// whatRemoved is the kind of an arrival that notes that a deleted channel was seen to.
+// whatRemoved is the kind of an arrival that records that a deleted channel was handled.
 const whatRemoved = "removed"
 
-// vanished is removed for a channel that the platform does not know any more: whoever was away when it was deleted is not told.
+// vanished is removed for a channel that the platform no longer knows, because it was deleted while nobody was connected.
 func (b *Bot) vanished(ctx context.Context, channel string) error {
 	done, err := b.Backend.ArrivalsUnder(ctx, b.transport, b.Name, whatRemoved, channel)
 	if err != nil {
@@ -38,7 +38,7 @@ func (b *Bot) vanished(ctx context.Context, channel string) error {
 	if _, before := done[channel]; before {
 		return nil
 	}
-	// What is forgotten does not come back, so it is asked for once more.
+	// Erased messages do not come back, so ask once more.
 	_, err = callWithin(ctx, b, b.CallWait, "channel", func(ctx context.Context) (room.Channel, error) { return b.Platform.Channel(ctx, channel) })
 	if !platform.Is(err, outbox.Nowhere) {
 		return ctx.Err()
@@ -46,7 +46,7 @@ func (b *Bot) vanished(ctx context.Context, channel string) error {
 	return b.removed(ctx, channel)
 }
 
-// removeAll sees to the channels that were deleted. What cannot be done now is tried again with the next recheck.
+// removeAll handles the deleted channels. The next recheck retries failures.
 func (b *Bot) removeAll(ctx context.Context) {
 	b.removing.Lock()
 	defer b.removing.Unlock()
@@ -68,8 +68,8 @@ func (b *Bot) removeAll(ctx context.Context) {
 	}
 }
 
-// removeConversations forgets what people said in a channel, and deletes the conversations that were held there. It may be
-// repeated. false: not everything could be done yet.
+// removeConversations forgets people's messages in a channel, and deletes the conversations that were held there. It may be
+// repeated. false: something is still to be done.
 func (b *Bot) removeConversations(ctx context.Context, channel string) (bool, error) {
 	held, err := b.Backend.HeldIn(ctx, channel)
 	if err != nil {
@@ -96,7 +96,7 @@ func (b *Bot) removeConversations(ctx context.Context, channel string) (bool, er
 		}
 		whole = whole && done
 	}
-	// In a thread that was opened on an answer people go on with a conversation of the channel above, which stays.
+	// In a thread that was opened on an answer people continue a conversation of the parent channel, which stays.
 	places, err := b.Backend.Places(ctx, b.transport, channel)
 	if err != nil {
 		return false, err
@@ -114,7 +114,7 @@ func (b *Bot) removeConversations(ctx context.Context, channel string) (bool, er
 	return whole, nil
 }
 
-// answersDeleted informs a conversation that stays that what its agent said in a channel was deleted.
+// answersDeleted informs a remaining conversation that its agent's messages in a channel were deleted.
 func (b *Bot) answersDeleted(ctx context.Context, thread chat.ThreadID, channel string) error {
 	ids, err := b.Backend.AnswersIn(ctx, thread, channel)
 	if err != nil {
@@ -128,7 +128,7 @@ func (b *Bot) answersDeleted(ctx context.Context, thread chat.ThreadID, channel 
 	return nil
 }
 
-// messagesDeleted informs everybody who received what a conversation has from a channel that it was deleted.
+// messagesDeleted informs everybody who received a conversation's messages from a channel that they were deleted.
 func (b *Bot) messagesDeleted(ctx context.Context, thread chat.ThreadID, channel string) error {
 	ids, err := b.Backend.MessagesIn(ctx, thread, channel)
 	if err != nil {

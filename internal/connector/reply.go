@@ -16,7 +16,7 @@ import (
 )
 
 // replied takes a reply to a card as the answer to its approval. false means that it is
-// words like any others. Taking it again changes nothing.
+// an ordinary message. Repeating it changes nothing.
 func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
 	if m.ReplyTo == "" || m.System || m.Author.Program() {
 		return false, nil
@@ -38,8 +38,8 @@ func (b *Bot) replied(ctx context.Context, m room.Message) (bool, error) {
 	return false, nil
 }
 
-// postedJustNow is where the message belongs that somebody answers in the moment in which we post it: its id is known only when the platform
-// has answered our call, or has shown us the message itself, and their answer can be quicker than both.
+// postedJustNow returns the conversation of a message of ours that is answered while we post it. Its id is known only once the platform
+// has answered our call or reported the message, and the reply can be faster than both.
 func (b *Bot) postedJustNow(ctx context.Context, m room.Message) ([]journal.Place, error) {
 	if err := b.settled(ctx, b.Lane(m.In.ID)); err != nil {
 		return nil, err
@@ -62,11 +62,11 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		return false, err
 	}
 	if approval.IsQuestion(a.Actions) && !plain {
-		yes, note = true, strings.TrimSpace(m.Text) // the words are the answer
+		yes, note = true, strings.TrimSpace(m.Text) // the text is the answer
 	}
 	said := func(v approval.Vote) bool { return v.By.String() == by.String() && v.OK == yes && v.Note == note }
 	if slices.ContainsFunc(a.Votes, said) {
-		return true, b.acknowledge(ctx, m, yes) // taken before
+		return true, b.acknowledge(ctx, m, yes) // already taken
 	}
 	if a.State == approval.Open {
 		if _, err := approval.Weigh(a, by, yes); err != nil {
@@ -88,12 +88,12 @@ func (b *Bot) answerBy(ctx context.Context, m room.Message, thread chat.ThreadID
 		}
 	}
 	if !plain {
-		return false, nil // the approval is decided: these are words for the conversation
+		return false, nil // the approval is decided: this is a message for the conversation
 	}
 	return true, b.answerTo(ctx, m, b.tooLate(a))
 }
 
-// acknowledge shows that an answer was taken: by a reaction, or in words where there are none.
+// acknowledge shows that an answer was taken: by a reaction, or in words if there are none.
 func (b *Bot) acknowledge(ctx context.Context, m room.Message, yes bool) error {
 	if b.caps.Reactions {
 		return b.react(ctx, m.In.ID, m.ID, render.SignDone)
@@ -104,7 +104,7 @@ func (b *Bot) acknowledge(ctx context.Context, m room.Message, yes bool) error {
 	return b.answerTo(ctx, m, render.SignNot+" refused")
 }
 
-// answerTo replies to a message that no conversation took, once.
+// answerTo replies, once, to a message that no conversation took.
 func (b *Bot) answerTo(ctx context.Context, m room.Message, text string) error {
 	return b.SetDesired(ctx, journal.Desired{Lane: b.Lane(m.In.ID), Key: "told/" + m.ID,
 		Body: platform.Post{Text: b.Backend.Redact(text), ReplyTo: m.ID}.Body(), Final: true})

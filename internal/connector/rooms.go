@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	// goOn is what stands in the journal where nobody said anything to make an agent speak.
+	// goOn is the journal entry when nobody said anything to make an agent speak.
 	goOn = "(go on)"
-	// roomWaiting is how many prompts may wait in a room. They are answered together, so it is as good as unlimited.
+	// roomWaiting is how many prompts may wait in a room. They are answered together, so it is practically unlimited.
 	roomWaiting = 10_000
 )
 
-// unmarked is used instead of the platform's name for what has no message that could be
-// answered or marked: a command that was deleted, a timer.
+// unmarked replaces the platform's name if there is no message to answer or
+// mark: a deleted command, a timer.
 func (b *Bot) unmarked() string { return b.transport + "/order" }
 
 // listeners are the agents that read a channel, with what only a connector knows of them.
 func (b *Bot) listeners(ctx context.Context, in room.Channel) ([]Listener, error) {
-	b.pinned(ctx, in) // they may configure the channel
+	b.pinned(ctx, in) // pins may configure the channel
 	list, err := b.Backend.Listeners(ctx, b.Name, b.Self(), in)
 	ours := map[string]room.Agent{}
 	for _, l := range list {
@@ -52,11 +52,11 @@ type delivery struct {
 	msg     room.Message
 	target  route.Heard
 	to      Listener
-	command bool // it was a command: the agent goes on, and the model is not told why
+	command bool // it was a command: the agent continues, and the model is not told why
 }
 
 // decideInRoom decides whether the agent of a room answers. A command is deleted from the
-// channel and is nobody's words: the agent goes on from what was said last.
+// channel and is not a message: the agent continues from the last one.
 func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *known) (activate.Decision, error) {
 	m, l := d.msg, d.to
 	seen := activate.Seen{Chain: b.chain(ctx, m, l.Rules.Deepest()), Recent: b.lastSpeakers(ctx, m)}
@@ -64,7 +64,7 @@ func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *
 		seen.Replied = seen.Replied || p.Ours && p.Thread.Agent() == l.Name
 	}
 	if m.Quoted != nil && m.ReplyTo != "" && len(all) == 1 {
-		// A message of ours that the store does not know: posted before this home was made.
+		// A message of ours that the store does not know: posted before this home existed.
 		seen.Replied = seen.Replied || m.Quoted.Author.ID == l.User && m.Quoted.Author.Webhook == ""
 	}
 	if strings.Contains(strings.ToLower(m.Text), "continue") {
@@ -86,24 +86,24 @@ func (b *Bot) decideInRoom(ctx context.Context, d *delivery, all []Listener, k *
 	return decision, b.SetDesired(ctx, desired...)
 }
 
-// reactionTo asks for a reaction of ours to somebody's message.
+// reactionTo is a reaction of ours to somebody's message.
 func (b *Bot) reactionTo(channel, message, emoji string) journal.Desired {
 	return journal.Desired{Lane: b.Lane(channel), Key: "sign/" + message + "/" + emoji, Thing: journal.Reaction, Target: message,
 		Body: platform.Post{Emoji: emoji}.Body(), Final: true}
 }
 
-// react puts a reaction of ours on a message, once.
+// react adds a reaction of ours to a message, once.
 func (b *Bot) react(ctx context.Context, channel, message, emoji string) error {
 	return b.SetDesired(ctx, b.reactionTo(channel, message, emoji))
 }
 
-// Lane is where the messages of a channel queue.
+// Lane is the queue of a channel's messages.
 func (b *Bot) Lane(channel string) journal.Lane {
 	return journal.Lane{Platform: b.transport, Bot: b.Name, Channel: channel}
 }
 
-// SetDesired asks for messages or reactions to be there, and wakes whoever sends them. Reactions
-// are left out where the platform has none.
+// SetDesired requests messages or reactions, and wakes the sender. It omits reactions
+// if the platform has none.
 func (b *Bot) SetDesired(ctx context.Context, desired ...journal.Desired) error {
 	if !b.caps.Reactions {
 		desired = slices.DeleteFunc(desired, func(w journal.Desired) bool { return w.Thing == journal.Reaction })
@@ -166,7 +166,7 @@ func (b *Bot) commit(ctx context.Context, d delivery) (journal.Commit, error) {
 	return c, nil
 }
 
-// embedded are the words of a message's embeds, as a block of their own.
+// embedded is the text of a message's embeds, as a separate block.
 func embedded(m room.Message) chat.Blocks {
 	if m.Embeds == "" {
 		return nil
@@ -174,7 +174,7 @@ func embedded(m room.Message) chat.Blocks {
 	return chat.TextBlocks("\n" + m.Embeds)
 }
 
-// replyMark says whom a person answers, as the conversation knows them.
+// replyMark names the person that a message answers, as the conversation knows them.
 func (b *Bot) replyMark(m room.Message, l Listener) string {
 	if m.ReplyTo == "" || m.Author.Program() {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// A search goes back so far: a thousand messages.
+// A search reads back a thousand messages.
 const (
 	olderPages = 10
 	olderPage  = 100
@@ -25,8 +25,8 @@ type Found struct {
 	Text   string
 }
 
-// Older reads a channel's history back from a message ("": from now) and gives those that
-// match, the newest first: at most limit of them, and never further than a thousand messages.
+// Older reads a channel's history back from a message ("": from now) and returns those that
+// match, newest first: at most limit of them, and reading at most a thousand messages.
 func (b *Bot) Older(ctx context.Context, channel, before string, limit int, match func(Found) bool) ([]Found, error) {
 	if b.can.history == nil {
 		return nil, Refusal(b.caps.Label + " has no readable history")
@@ -40,7 +40,7 @@ func (b *Bot) Older(ctx context.Context, channel, before string, limit int, matc
 		if err != nil {
 			return out, err
 		}
-		for _, m := range got.list { // the newest come first
+		for _, m := range got.list { // newest first
 			f := Found{ID: m.ID, Author: m.Author.Name, From: m.Author.Participant(), Ours: m.Own && !m.Aside, At: m.At,
 				Text: mention.Read(m.Text, b.directory(m.In.Guild))}
 			for _, a := range m.Files {

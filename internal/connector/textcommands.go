@@ -12,12 +12,12 @@ import (
 	"chorus/internal/room"
 )
 
-// Where a platform has no list of commands, people write them as messages: "/context save
+// On a platform without a list of commands, people write them as messages: "/context save
 // description=before the change", or "/context save before the change". The answer is a reply
 // that everybody sees.
 
-// textCommand carries out a message that is a command; false: it is words like any others. It
-// is carried out once, by one of our bots: one that was begun when the program ended is lost.
+// textCommand runs a message that is a command; false: it is an ordinary message. It
+// runs once, in one of our bots. A command that was running when the program ended is lost.
 func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 	words, isCommand := strings.CutPrefix(strings.TrimSpace(m.Text), "/")
 	if !b.WritesCommands() || !isCommand || m.System || m.Author.Program() {
@@ -42,7 +42,7 @@ func (b *Bot) textCommand(ctx context.Context, m room.Message) (bool, error) {
 	return true, nil
 }
 
-// invokeText carries out a command with the words that follow it.
+// invokeText runs a command with the words that follow it.
 func (b *Bot) invokeText(ctx context.Context, m room.Message, path string, options []platform.Option, words string) platform.Answer {
 	i := platform.Invocation{ID: m.ID, Path: path, By: m.Author, In: m.In, Text: map[string]string{}, Flag: map[string]bool{}, Person: map[string]room.Author{},
 		Allowed: platform.Allowed{Write: true, OpenThreads: b.can.threads != nil}}
@@ -52,7 +52,7 @@ func (b *Bot) invokeText(ctx context.Context, m room.Message, path string, optio
 	return b.Invoke(ctx, i)
 }
 
-// spoken is a message without the command that it begins with, where that command only says that the words are for
+// spoken is a message without its leading command, if that command only says that the words are for
 // this bot: "/ask what is new?" is a question that mentions it, "/skill run deploy" calls a skill as "/deploy" does.
 func (b *Bot) spoken(m room.Message) room.Message {
 	words, isCommand := strings.CutPrefix(strings.TrimSpace(m.Text), "/")
@@ -70,7 +70,7 @@ func (b *Bot) spoken(m room.Message) room.Message {
 	return m
 }
 
-// readPersons finds whoever is named where a command wants somebody. It says who is not there.
+// readPersons looks up the people named in a command's options. It returns who was not found.
 func (b *Bot) readPersons(ctx context.Context, i *platform.Invocation, options []platform.Option) string {
 	for _, o := range options {
 		value, has := i.Text[o.Name]

@@ -11,18 +11,18 @@ func (b *Bot) retry() platform.Retry {
 	return platform.Retry{First: b.FirstBackoff, Max: b.BackoffMax, Call: callTime, Log: b.Log}
 }
 
-// Again repeats a call to the platform until it is answered, whatever that takes.
+// Again repeats a call to the platform until it is answered.
 func Again[T any](ctx context.Context, b *Bot, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.Again(ctx, b.retry(), what, call)
 }
 
-// callWithin is Again for callers behind whom others wait: see platform.CallWithin.
+// callWithin is Again for callers that others wait for: see platform.CallWithin.
 func callWithin[T any](ctx context.Context, b *Bot, wait time.Duration, what string, call func(context.Context) (T, error)) (T, error) {
 	return platform.CallWithin(ctx, b.retry(), wait, b.Platform.Answers, what, call)
 }
 
-// readOn reads a channel's history from its cursor on. One that cannot be read now is left
-// to the recheck, and those that follow are waited for less. An error is the end of ctx.
+// readOn reads a channel's history from its cursor on. If that fails now, it is left
+// to the recheck, and later channels get less time. An error is the end of ctx.
 func (b *Bot) readOn(ctx context.Context, channel string, wait *time.Duration) error {
 	_, err := b.readNews(ctx, channel, *wait)
 	if err == nil || ctx.Err() != nil {

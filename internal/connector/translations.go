@@ -11,7 +11,7 @@ import (
 //go:embed translations.tsv
 var translationTable string
 
-// translations are the words of commands in other languages, by their English ones: a line each
+// translations are the words of commands in other languages, by their English ones: one per line
 // of the table, whose first line names the languages as platforms do.
 var translations = sync.OnceValue(func() map[string]map[string]string {
 	out := map[string]map[string]string{}
@@ -28,8 +28,8 @@ var translations = sync.OnceValue(func() map[string]map[string]string {
 	return out
 })
 
-// translated gives a command, its options and those below it the words of other languages. What
-// is not in the table, as the commands that somebody adds, is shown in English everywhere.
+// translated adds the words of other languages to a command, its options and its subcommands. Words
+// that are not in the table, such as those of added commands, are shown in English everywhere.
 func translated(c platform.Command) platform.Command {
 	c.Names, c.Descriptions = translations()[c.Name], translations()[c.Description]
 	options := make([]platform.Option, len(c.Options))

@@ -19,13 +19,13 @@ import (
 // signUndelivered marks a prompt whose answer may not be written where it was asked.
 const signUndelivered = "🔇"
 
-// noticeKey is the prefix of the keys of messages about what could not be posted.
+// noticeKey is the prefix of the keys of messages about failed posts.
 const noticeKey = "untold/"
 
-// undelivered is called for a message that the platform will never take. An answer for a thread
-// that could not be opened goes to the channel; otherwise whoever asked is informed: by a reaction,
-// and by a direct message with the reason. The row has ended by then; if the program dies right
-// here, the next one is called again, and rows that were written already do not change.
+// undelivered is called for a message that the platform will never accept. An answer for a thread
+// that could not be opened goes to the channel. Otherwise the person who asked is informed: by a reaction,
+// and by a direct message with the reason. The row has ended by then. If the program dies right
+// here, the next process is called again, and rows that were already written do not change.
 func (b *Bot) undelivered(o journal.Outgoing) {
 	p, ok := wanted(o)
 	if !ok {
@@ -44,9 +44,9 @@ func (b *Bot) undelivered(o journal.Outgoing) {
 	})
 }
 
-// wanted is what a row that failed had to say, if anybody misses it: not a reaction, not what
-// we deleted, not a notice about something else that failed, not a preview, whose final text is
-// still to come, and of what others deleted only answers.
+// wanted is the content of a failed row, if anybody misses it. It is not: a reaction, something
+// we deleted, a notice about another failure, or a preview, whose final text is
+// still to come. Of messages that others deleted, only answers count.
 func wanted(o journal.Outgoing) (platform.Post, bool) {
 	deleted := takenAway(o) && o.Group == "" // a message with a group was to become an answer, which nobody has seen
 	if o.Thing == journal.Reaction || o.Gone || deleted || strings.HasPrefix(o.Key, noticeKey) {
@@ -56,25 +56,25 @@ func wanted(o journal.Outgoing) (platform.Post, bool) {
 	return p, err == nil && (o.Final || p.Card != "")
 }
 
-// takenAway reports whether a message of ours was deleted before it said what it should in the end.
+// takenAway reports whether a message of ours was deleted before it had its final text.
 func takenAway(o journal.Outgoing) bool { return o.ID != "" && o.Why == string(outbox.Gone) }
 
-// noPlace reports whether a row failed because there is nowhere to say it.
+// noPlace reports whether a row failed because there is nowhere to post it.
 func noPlace(o journal.Outgoing) bool {
 	return o.Why == string(outbox.Nowhere) || o.Why == string(outbox.Gone) && o.ID == ""
 }
 
-// failedFor is how far back a program that starts looks for what nobody was informed of: not as
-// far as delivered rows are kept, or people would be informed twice.
+// failedFor is how far back a starting program looks for failures that nobody was informed of: less than
+// delivered rows are kept, or people would be informed twice.
 const failedFor = 24 * time.Hour
 
-// undeliveredBefore takes up what failed before this program started.
+// undeliveredBefore handles what failed before this program started.
 func (b *Bot) undeliveredBefore(ctx context.Context) {
 	list, err := b.Backend.FailedSince(ctx, b.transport, b.Name, time.Now().Add(-failedFor))
 	if err != nil && ctx.Err() == nil {
 		b.Log.Warn("could not look for what nobody was informed of", "event", "undelivered", "error", err)
 	}
-	told := map[string]bool{} // answers of several parts: with the first that failed the others are moved, in order
+	told := map[string]bool{} // answers with several parts: the first failed part moves the others, in order
 	for _, o := range list {
 		answer := o.Lane.Channel + "/" + o.Group
 		if _, ok := wanted(o); !ok || told[answer] {
@@ -85,7 +85,7 @@ func (b *Bot) undeliveredBefore(ctx context.Context) {
 	}
 }
 
-// moveHome says in the channel what should have been said in its thread; of a group also
+// moveHome posts in the channel what should have been in its thread; for a group also
 // the parts that failed together with this one.
 func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post) error {
 	lane := b.Lane(p.Home)
@@ -98,7 +98,7 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post)
 		}
 		next, err := b.Backend.Outgoing(ctx, o.Lane, o.Group+"/"+strconv.Itoa(part+1))
 		if err != nil || next.Gone {
-			break // there is no further part
+			break // there are no more parts
 		}
 		if p, err = platform.ReadPost(next.Body); err != nil {
 			return err
@@ -112,14 +112,14 @@ func (b *Bot) moveHome(ctx context.Context, o journal.Outgoing, p platform.Post)
 	return nil
 }
 
-// hole is what of an answer nobody can see.
+// hole is the invisible part of an answer.
 type hole struct {
 	parts []journal.Outgoing
-	first bool // nothing in front of them failed, which would have been reported before
-	rest  bool // something in front of them is there
+	first bool // nothing before it failed, which would have been reported before
+	rest  bool // something before it is visible
 }
 
-// missing are the parts of an answer that nobody can see, from one on.
+// missing are the invisible parts of an answer, from one on.
 func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
 	h := hole{parts: []journal.Outgoing{o}, first: true}
 	if o.Group == "" {
@@ -155,7 +155,7 @@ func (b *Bot) missing(ctx context.Context, o journal.Outgoing) (hole, error) {
 	}
 }
 
-// notifyAsker tells whoever asked why there is no answer where they look for it, or only its beginning.
+// notifyAsker tells the person who asked why the answer, or the rest of it, is not where they look for it.
 func (b *Bot) notifyAsker(ctx context.Context, o journal.Outgoing, p platform.Post) error {
 	if p.Ask != "" && p.AskIn != "" && b.caps.Reactions {
 		sign := b.reactionTo(p.AskIn, p.Ask, signUndelivered)
@@ -190,9 +190,9 @@ func (b *Bot) notifyAsker(ctx context.Context, o journal.Outgoing, p platform.Po
 	return b.SetDesired(ctx, words...)
 }
 
-// insteadOf is what somebody is told instead of an answer, or of the rest of it: why, for its
-// first part, and what it would have been. Where the words themselves may be the reason they are
-// posted apart: they may not be taken here either.
+// insteadOf is what somebody is told instead of an answer, or of the rest of it: the reason, for its
+// first part, and the text itself. If the text may be the reason, it is
+// posted separately: it may be refused here too.
 func (b *Bot) insteadOf(o journal.Outgoing, p platform.Post, first, rest bool) []platform.Post {
 	why, said := platform.Post{Text: b.whyUndelivered(o, rest)}, platform.Post{Text: p.Text, Card: p.Card, File: p.File, Content: p.Content, Blob: p.Blob}
 	short := split.Length(why.Text)+split.Length(p.Text) < b.maxText()-100
@@ -210,10 +210,10 @@ func (b *Bot) insteadOf(o journal.Outgoing, p platform.Post, first, rest bool) [
 	}
 }
 
-// maxText is how long a message may be.
+// maxText is the maximum length of a message.
 func (b *Bot) maxText() int { return cmp.Or(b.caps.MaxText, split.DefaultHard) }
 
-// whyUndelivered says to a person why there is no answer, and what to do.
+// whyUndelivered explains to a person why there is no answer, and what to do.
 func (b *Bot) whyUndelivered(o journal.Outgoing, rest bool) string {
 	in, here := mark.Channel(o.Lane.Channel), "Here is what I wanted to say."
 	if rest {

@@ -10,15 +10,15 @@ import (
 	"chorus/internal/room"
 )
 
-// Announce says something in a channel that belongs to no conversation. The same key is
-// posted once, however often it is asked for.
+// Announce posts a message in a channel that belongs to no conversation. The same key is
+// posted once, however often it is called.
 func (b *Bot) Announce(ctx context.Context, channel, key, text string) error {
 	return b.SetDesired(ctx, journal.Desired{Lane: b.Lane(channel), Key: key, Body: platform.Post{Text: b.Backend.Redact(text)}.Body(), Final: true})
 }
 
-// Upload is a file that goes into a channel.
+// Upload is a file for a channel.
 type Upload struct {
-	Thread  chat.ThreadID // whose it is: whoever replies to it goes on with that
+	Thread  chat.ThreadID // its thread: a reply continues it
 	Seq     int64         // the newest event that it follows from
 	Channel string
 	Key     string // the same key is the same file
@@ -51,7 +51,7 @@ func (b *Bot) Upload(ctx context.Context, u Upload) (link string, err error) {
 	}
 }
 
-// Link is where people find a message; "" where the platform has no such links.
+// Link is the address of a message for people; "" if the platform has no links.
 func (b *Bot) Link(ctx context.Context, channel, message string) string {
 	guild := room.Direct
 	if c, err := b.channelOf(ctx, channel); err == nil && c.Guild != "" {
@@ -63,7 +63,7 @@ func (b *Bot) Link(ctx context.Context, channel, message string) string {
 // HasLinks reports whether messages have links.
 func (b *Bot) HasLinks() bool { return b.can.links != nil }
 
-// LinkIn is Link for callers who know the guild.
+// LinkIn is Link for callers that know the guild.
 func (b *Bot) LinkIn(guild, channel, message string) string {
 	if b.can.links == nil {
 		return ""

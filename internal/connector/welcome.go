@@ -12,11 +12,11 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// A bot that is added to a guild says once who it is and how to begin. Where it does so is written down first, then the message
-// is wanted under one name, then that it was: whichever of these is the last before a crash, the next connection goes on from
-// there, and the outbox posts what has one name once.
+// A bot that is added to a guild introduces itself once. It first stores where, then
+// requests the message under one key, then stores that it did. Whichever step is the last before a crash, the next connection continues
+// there, and the outbox posts a key only once.
 
-// welcomed is what is kept of a guild: where it was greeted, and whether that is done.
+// welcomed records where a guild was greeted, and whether that is done.
 type welcomed struct {
 	Channel string `json:"channel"`
 	Done    bool   `json:"done"`
@@ -57,7 +57,7 @@ func (b *Bot) joined(ctx context.Context, e platform.Joined) error {
 			return err
 		}
 	}
-	if b.Backend.Greets(b.Name) { // else it counts as done: who switches greetings on does not mean servers of long ago
+	if b.Backend.Greets(b.Name) { // otherwise it counts as done: turning greetings on later does not mean old servers
 		if err := b.SetDesired(ctx, journal.Desired{Lane: b.Lane(w.Channel), Key: "welcome", Body: b.welcomePost(e.Name).Body(), Final: true}); err != nil {
 			return err
 		}
@@ -74,8 +74,8 @@ func (b *Bot) keepWelcome(ctx context.Context, guild string, w welcomed) error {
 	return b.Backend.Remember(ctx, b.welcomes(), guild, data)
 }
 
-// greetsSince is the moment after which a bot must have been added to be greeted for. A home that knows the bot from before
-// there were greetings does not greet where it has been for long.
+// greetsSince is the time after which a bot must have been added for a greeting. A home that knew the bot before
+// greetings existed does not greet in old places.
 func (b *Bot) greetsSince(ctx context.Context) (time.Time, error) {
 	kept, err := b.Backend.Recall(ctx, b.welcomes(), welcomeSince)
 	if err != nil {
@@ -95,13 +95,13 @@ func (b *Bot) greetsSince(ctx context.Context) (time.Time, error) {
 	return since, b.Backend.Remember(ctx, b.welcomes(), welcomeSince, []byte(since.Format(time.RFC3339)))
 }
 
-// PressHelp is the action of what shows the help, PressOverview its choice of no topic.
+// PressHelp is the action that shows the help, PressOverview its choice of no topic.
 const (
 	PressHelp     = "topic"
 	PressOverview = "overview"
 )
 
-// welcomePost is what the bot says of itself.
+// welcomePost is the bot's introduction.
 func (b *Bot) welcomePost(guild string) platform.Post {
 	command := func(name, options string) string {
 		return "`" + strings.TrimSpace("/"+b.CommandName(platform.Command{Name: name})+" "+options) + "`"

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// agentName is the agent that a command names, as names are written.
+// agentName is the agent that a command names, normalized.
 func (o request) agentName() string {
 	return strings.ToLower(strings.TrimSpace(o.Text["name"]))
 }
@@ -86,7 +86,7 @@ func (b *Set) configAgent(ctx context.Context, o request) platform.Answer {
 	return says(settled(fmt.Sprintf("%s of **%s**", now.Key, name), now, note))
 }
 
-// settled says what is in force after a change.
+// settled describes the effective value after a change.
 func settled(what string, now connector.Setting, note string) string {
 	text := fmt.Sprintf("%s is now %s\n%s", what, shownValue(now.Value), mark.Small(now.From+"; effective from the next run"))
 	if note != "" {
@@ -95,7 +95,7 @@ func settled(what string, now connector.Setting, note string) string {
 	return text
 }
 
-// shownValue is a value for people: a line in a line, more of it in a block.
+// shownValue formats a value for people: inline if it is one line, otherwise as a block.
 func shownValue(v string) string {
 	if strings.Contains(v, "\n") || len([]rune(v)) > 200 {
 		r := []rune(strings.ReplaceAll(v, "```", "'''"))
@@ -107,7 +107,7 @@ func shownValue(v string) string {
 	return "`" + code(v) + "`"
 }
 
-// proposeForAgent proposes values for whatever option is being typed.
+// proposeForAgent suggests values for the option being typed.
 func (b *Set) proposeForAgent(ctx context.Context, o request, option string) []platform.Choice {
 	by, part := connector.Caller{By: o.by, Guild: o.in.Guild}, o.Text[option]
 	switch option {
@@ -122,7 +122,7 @@ func (b *Set) proposeForAgent(ctx context.Context, o request, option string) []p
 	}
 }
 
-// maxChoice is how long a proposal may be.
+// maxChoice is the maximum length of a suggestion.
 const maxChoice = 100
 
 func choices(list []string) []platform.Choice {

@@ -14,8 +14,8 @@ import (
 	"chorus/internal/room/render"
 )
 
-// initAgent makes the channel and the agent. Every step that was done is found again, so
-// that the same command, given once more after a crash, ends the work.
+// initAgent creates the channel and the agent. Each step finds what was already done, so
+// the same command, given again after a crash, completes the work.
 func (b *Set) initAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
 	if !ok || b.channels == nil {
@@ -25,7 +25,7 @@ func (b *Set) initAgent(ctx context.Context, o request) platform.Answer {
 	if err := b.Backend.CheckNewAgent(ctx, by, want); err != nil {
 		return says(b.UserMessage(err))
 	}
-	b.creating.Lock() // a command that is given twice finds what the first one made
+	b.creating.Lock() // a repeated command finds what the first one created
 	defer b.creating.Unlock()
 	at, err := b.channelFor(ctx, o, want.Name)
 	if err != nil {
@@ -50,18 +50,18 @@ func (b *Set) initAgent(ctx context.Context, o request) platform.Answer {
 	return says(text)
 }
 
-// createTries is how often a channel is looked for and made, if the platform does not answer.
+// createTries is how often to look for a channel and create it, if the platform does not answer.
 const createTries = 3
 
 // found is a channel for an agent.
 type found struct {
 	connector.AgentChannel
-	now bool // it was made just now
+	now bool // it was just created
 }
 
-// channelFor is the channel of an agent: the one that it has, the one of its name that is
-// there, or a new one beside the channel where it was asked for. Without an answer it may have
-// been made, so it is looked for before it is made again.
+// channelFor returns the channel for an agent: its existing one, the one of its name, or a new one
+// next to the channel of the command. A call without an answer may have
+// succeeded, so it looks again before it creates again.
 func (b *Set) channelFor(ctx context.Context, o request, name string) (at found, err error) {
 	wait := b.FirstBackoff
 	topic := "Talk to the agent " + name + " here."
@@ -74,7 +74,7 @@ func (b *Set) channelFor(ctx context.Context, o request, name string) (at found,
 			return at, err
 		}
 		if c := b.channelNamed(ctx, o, all, name); c != nil {
-			at.ID, at.Made = c.ID, c.Topic == topic // ours, from a try that was cut off
+			at.ID, at.Made = c.ID, c.Topic == topic // ours, from an interrupted try
 			return at, b.maySee(ctx, o, at.ID)
 		}
 		c, err := b.channels.MakeChannel(ctx, platform.NewChannel{Guild: o.in.Guild, Name: name, Topic: topic, Beside: o.in.Home(),
@@ -85,7 +85,7 @@ func (b *Set) channelFor(ctx context.Context, o request, name string) (at found,
 		if !platform.Passing(err) {
 			return at, err
 		}
-		at.now = true // perhaps; if it is there now, we made it
+		at.now = true // perhaps; if it exists now, we created it
 		if !platform.Sleep(ctx, wait) {
 			return at, ctx.Err()
 		}
@@ -94,12 +94,12 @@ func (b *Set) channelFor(ctx context.Context, o request, name string) (at found,
 	return at, err
 }
 
-// channelNamed is the channel that an agent has, whatever it is called by now, else the one
-// that is called like it; nil: there is none.
+// channelNamed is the channel that an agent has, even if it was renamed, otherwise the one
+// with its name; nil: there is none.
 func (b *Set) channelNamed(ctx context.Context, o request, all []platform.ChannelInfo, name string) *platform.ChannelInfo {
 	has := ""
 	by, _ := o.caller()
-	agents, _ := b.Backend.GuildAgents(ctx, by) // what is not known now is looked for by its name
+	agents, _ := b.Backend.GuildAgents(ctx, by) // unknown channels are looked up by name
 	for _, a := range agents {
 		if a.Name == name {
 			has = a.Channel
@@ -119,7 +119,7 @@ func (b *Set) channelNamed(ctx context.Context, o request, all []platform.Channe
 
 var errTaken = errors.New("the name is taken")
 
-// maySee refuses to put an agent where whoever wants it cannot see what it does.
+// maySee refuses to put an agent where the person cannot see what it does.
 func (b *Set) maySee(ctx context.Context, o request, channel string) error {
 	may, err := b.MayRead(ctx, o.in.Guild, channel, o.by.ID)
 	if err == nil && !may {
@@ -141,7 +141,7 @@ func (b *Set) channelRefused(err error, name string) string {
 // retireTime is how long the question can be answered.
 const retireTime = 15 * time.Minute
 
-// destroyAgent asks whether an agent shall really end. The button carries who may press it,
+// destroyAgent asks for confirmation. The button contains who may press it,
 // whether the files stay, and the agent's name.
 func (b *Set) destroyAgent(ctx context.Context, o request) platform.Answer {
 	by, ok := o.caller()
@@ -171,8 +171,8 @@ func (b *Set) destroyAgent(ctx context.Context, o request) platform.Answer {
 	}}
 }
 
-// retire ends an agent on the click of whoever asked for it. The channel goes first: if we
-// stop there, the agent still knows that it was its own, and the same command ends it.
+// retire deletes an agent when the person who asked presses the button. The channel goes first: if we
+// stop there, the agent still knows that it was its own, and the same command completes the work.
 func (b *Set) retire(ctx context.Context, p platform.Press, id string) platform.Answer {
 	parts := strings.SplitN(id, ":", 3)
 	by := b.Principal(p.By)
@@ -218,7 +218,7 @@ func (b *Set) deleteChannel(ctx context.Context, id, who string) error {
 		return struct{}{}, b.channels.DeleteChannel(ctx, id, "/agent destroy by "+who)
 	})
 	if platform.Is(err, outbox.Gone) || platform.Is(err, outbox.Nowhere) {
-		return nil // it went before
+		return nil // it was already deleted
 	}
 	return err
 }

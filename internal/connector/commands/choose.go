@@ -11,17 +11,17 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// pressSet is the action of lists from which a setting is chosen, pressAgent that of the list of agents. What they carry is the
-// agent and the key, or the key of the whole server.
+// pressSet is the action of lists for choosing a setting, pressAgent that of the list of agents. Their value is the
+// agent and the key, or the key for the whole server.
 const (
 	pressSet   = "set"
 	pressAgent = "agent"
 )
 
-// hints are what the lists of often changed settings say.
+// hints are the texts of lists of frequent settings.
 var hints = map[string]string{"model": "Choose the model", "permissions": "Choose its permissions"}
 
-// chooser is the list of values that a setting can have; none: it can have any.
+// chooser is the list of values for a setting; none: any value is possible.
 func (b *Set) chooser(ctx context.Context, by connector.Caller, agent, key string) []platform.Select {
 	list := choices(b.Backend.ProposeValues(ctx, by, key, ""))
 	if len(list) == 0 {
@@ -31,7 +31,7 @@ func (b *Set) chooser(ctx context.Context, by connector.Caller, agent, key strin
 	return []platform.Select{{Value: platform.ButtonValue(pressSet, agent+"/"+key), Hint: hint, Choices: list}}
 }
 
-// chosenAgent shows an agent with what can be chosen for it.
+// chosenAgent shows an agent with its settings to choose.
 func (b *Set) chosenAgent(ctx context.Context, by connector.Caller, agent, said string) platform.Answer {
 	a := platform.Answer{Panel: true, Replace: true}
 	var out strings.Builder
@@ -52,7 +52,7 @@ func (b *Set) chosenAgent(ctx context.Context, by connector.Caller, agent, said 
 	return a
 }
 
-// choose sets what somebody chose from a list. Whether they may is decided by our own rights, as for the command.
+// choose sets what somebody chose from a list. Our own rights decide whether they may, as for the command.
 func (b *Set) choose(ctx context.Context, p platform.Press, id string) platform.Answer {
 	o := request{platform.Invocation{By: p.By, In: p.In, Allowed: p.Allowed}, b.Principal(p.By), p.In}
 	by, ok := o.caller()

@@ -20,11 +20,11 @@ import (
 	"chorus/internal/text"
 )
 
-// maxHere is how many conversations of a channel a command reaches, the newest first.
+// maxHere is how many conversations of a channel a command reaches, newest first.
 const maxHere = 1000
 
-// mine are the conversations of a channel that somebody may change: all for those
-// who manage it, else those they began or asked for.
+// mine returns the conversations of a channel that somebody may change: all for those
+// who manage it, otherwise those they started or asked for.
 func (b *Set) mine(ctx context.Context, o request) (mine []journal.Thread, others int, err error) {
 	rows, err := b.hereMost(ctx, o.in, maxHere)
 	for _, row := range rows {
@@ -63,7 +63,7 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 		}
 		n, err := b.Backend.ClearContext(ctx, row.ID, o.by)
 		if operation.KindOf(err) == operation.Conflict {
-			busy++ // it began meanwhile, or what waited did
+			busy++ // it started meanwhile, or a waiting prompt did
 			continue
 		}
 		if err != nil {
@@ -89,10 +89,10 @@ func (b *Set) clearContext(ctx context.Context, o request) platform.Answer {
 	return says(strings.TrimSpace(out.String()))
 }
 
-// haltTime is how long a run may take to end when it is told to.
+// haltTime is how long a run may take to stop.
 const haltTime = 30 * time.Second
 
-// halted stops a conversation's run and waits until it is over.
+// halted stops a conversation's run and waits for its end.
 func (b *Set) halted(ctx context.Context, row journal.Thread, by chat.Principal) bool {
 	ctx, cancel := context.WithTimeout(ctx, haltTime)
 	defer cancel()
@@ -164,7 +164,7 @@ func (b *Set) whose(s connector.Saved) string {
 	return ", by " + b.MentionPeople(s.By)
 }
 
-// aboutSaved is what a saved context is about in one line.
+// aboutSaved describes a saved context in one line.
 func aboutSaved(s connector.Saved, limit int) string {
 	text := s.Summary
 	if s.Description != "" {
@@ -197,7 +197,7 @@ func (b *Set) restoreContext(ctx context.Context, o request) platform.Answer {
 	return says(out.String())
 }
 
-// proposeSaved proposes what was kept here.
+// proposeSaved suggests what was saved here.
 func (b *Set) proposeSaved(ctx context.Context, o request, option string) []platform.Choice {
 	list, err := b.Backend.SavedContexts(ctx, "", o.in.Place())
 	if err != nil {
@@ -214,7 +214,7 @@ func (b *Set) proposeSaved(ctx context.Context, o request, option string) []plat
 	return out
 }
 
-// proposeThreads proposes the conversations of the channel, the newest first.
+// proposeThreads suggests the conversations of the channel, newest first.
 func (b *Set) proposeThreads(ctx context.Context, o request, option string) []platform.Choice {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
@@ -231,24 +231,24 @@ func (b *Set) proposeThreads(ctx context.Context, o request, option string) []pl
 	return out
 }
 
-// Choices are what is meant first by a noun where a command is typed: of conversations those of the channel.
+// Choices are the first suggestions for a noun: for conversations, those of the channel.
 func (b *Set) Choices(ctx context.Context, i platform.Invocation, noun string) (out []platform.Choice) {
 	if noun != "session" || i.Absent {
 		return nil
 	}
-	rows, _ := b.here(ctx, i.In) // without them nothing is proposed
+	rows, _ := b.here(ctx, i.In) // without them nothing is suggested
 	for _, row := range rows {
 		out = append(out, platform.Choice{Label: threadLabel(row), Value: string(row.ID)})
 	}
 	return out
 }
 
-// threadLabel is a conversation in a list to choose from.
+// threadLabel is a conversation in a list of choices.
 func threadLabel(row journal.Thread) string {
 	return split.Clip(fmt.Sprintf("%s · %s · %s", mark.Line(cmp.Or(threadname.Plain(row.Title), "without words"), 60), state(row), row.ID.Thread()), 100)
 }
 
-// state says in a word or two what a conversation does.
+// state describes a conversation's state in a word or two.
 func state(row journal.Thread) string {
 	switch row.Status {
 	case chat.Running:
@@ -262,7 +262,7 @@ func state(row journal.Thread) string {
 	}
 }
 
-// named finds a conversation of a channel by its id, a beginning of it, or its words.
+// named finds a conversation of a channel by its id, a prefix of it, or its words.
 func (b *Set) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
 	rows, err := b.hereMost(ctx, in, maxHere)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"chorus/internal/text"
 )
 
-// forkMark follows, in the id of a fork, the platform thread that it was made in.
+// forkMark separates, in the id of a fork, the platform thread in which it was made.
 const forkMark = "-fork-"
 
-// forkHere forks the conversation that a message belongs to, as it was with that message.
+// forkHere forks the conversation of a message, up to that message.
 func (b *Set) forkHere(ctx context.Context, o request) platform.Answer {
 	if o.On == nil {
 		return says("Use this from the menu of a message.")
@@ -41,7 +41,7 @@ func (b *Set) forkHere(ctx context.Context, o request) platform.Answer {
 	return says("That message is not part of a conversation with an agent, so there is nothing to fork.")
 }
 
-// forkWhole forks a conversation as it is now.
+// forkWhole forks a conversation in its current state.
 func (b *Set) forkWhole(ctx context.Context, o request) platform.Answer {
 	row, err := b.named(ctx, o.in, o.Text["thread"])
 	if err != nil {
@@ -50,9 +50,9 @@ func (b *Set) forkWhole(ctx context.Context, o request) platform.Answer {
 	return b.fork(ctx, o, row, 0, "")
 }
 
-// fork makes the new conversation, and a place on the platform where it goes on: with replies a
-// first message that can be replied to, else a thread of its own. Whoever dies in between leaves
-// an empty thread, or a copy that nobody sees; giving the command again makes another.
+// fork creates the new conversation, and a place on the platform to continue it: a
+// first message to reply to, or a thread. A crash in between leaves
+// an empty thread, or a copy that nobody sees; repeating the command makes another.
 func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int64, message string) platform.Answer {
 	root, channel, err := b.forkPlace(ctx, o, row)
 	if err != nil {
@@ -85,7 +85,7 @@ func (b *Set) fork(ctx context.Context, o request, row journal.Thread, atSeq int
 	return says("Forked: reply to my next message.")
 }
 
-// forkPlace says under which name a fork goes on, and in which channel.
+// forkPlace returns the name and the channel of a fork.
 func (b *Set) forkPlace(ctx context.Context, o request, row journal.Thread) (root, channel string, err error) {
 	listeners, err := b.Backend.Listeners(ctx, b.Name, b.Self(), o.in)
 	if err != nil {

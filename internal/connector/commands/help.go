@@ -14,23 +14,23 @@ import (
 	"chorus/internal/room/mark"
 )
 
-// topic is a part of the help: commands that belong together.
+// topic is a group of commands in the help.
 type topic struct {
 	name, about string
 	commands    []entry
 }
 
-// entry is a command that can be given.
+// entry is a single command.
 type entry struct {
 	platform.Command
 	words string // as it is typed here, without options
 }
 
-// optionMark is how an option begins in an example; where commands are written it is name=value.
+// optionMark matches the start of an option in an example; in written commands it is name=value.
 var optionMark = pattern.Lazy(`\b([a-z_]+):`)
 
-// topics are what this bot offers, in the order in which platforms show it. A command with
-// subcommands is a topic of its own.
+// topics are the commands of this bot, in the order in which platforms show them. A command with
+// subcommands is its own topic.
 func (b *Set) topics() []topic {
 	out := []topic{{name: platform.TopicTalk, about: "Give agents work, and stop it"}, {name: platform.TopicLook, about: "See what happens here, why, and what it costs"}}
 	for _, c := range b.Offers() {
@@ -50,8 +50,8 @@ func (b *Set) topics() []topic {
 	return slices.DeleteFunc(out, func(t topic) bool { return len(t.commands) == 0 })
 }
 
-// leaves are the commands that can be given: a command itself, or those below it, with the
-// rights of the uppermost.
+// leaves are the single commands: a command itself, or its subcommands with the
+// rights of the top one.
 func leaves(c platform.Command, words string) (out []entry) {
 	if len(c.Sub) == 0 {
 		return []entry{{c, words}}
@@ -63,10 +63,10 @@ func leaves(c platform.Command, words string) (out []entry) {
 	return out
 }
 
-// example is the command with options as somebody would type them.
+// example is the command with typical options.
 func (e entry) example() string { return strings.TrimSpace(e.words + " " + e.Example) }
 
-// pressTopic is the action of the list of topics, overview its choice of none.
+// pressTopic is the action of the list of topics, overview its choice of no topic.
 const (
 	pressTopic = connector.PressHelp
 	overview   = connector.PressOverview
@@ -76,7 +76,7 @@ func (b *Set) help(ctx context.Context, o request) platform.Answer {
 	return b.helpAbout(ctx, o, o.Text["topic"])
 }
 
-// helpAbout says how to reach whoever answers here, what to try, who may do what, and what can be commanded; or all commands of
+// helpAbout explains how to reach the agent here, what to try, who may do what, and which commands there are; or all commands of
 // one topic.
 func (b *Set) helpAbout(ctx context.Context, o request, about string) platform.Answer {
 	all := b.topics()
@@ -100,7 +100,7 @@ func (b *Set) helpAbout(ctx context.Context, o request, about string) platform.A
 	return a
 }
 
-// overview is what everybody uses, with an example, and the names of the other topics: a list of all commands teaches nobody.
+// overview lists the most common commands with an example, and the names of the other topics: a list of all commands teaches nobody.
 func (b *Set) overview(all []topic) string {
 	var out strings.Builder
 	var more []string
@@ -124,7 +124,7 @@ func (b *Set) overview(all []topic) string {
 	return strings.TrimSpace(out.String())
 }
 
-// names are a topic's commands in a line; those below one name it once.
+// names lists a topic's commands in one line, naming each group once.
 func (t topic) names() string {
 	var list []string
 	before := ""
@@ -187,8 +187,8 @@ func (b *Set) listenerHere(ctx context.Context, in room.Channel) (connector.List
 	return list[at], true, nil
 }
 
-// ask has somebody's words said to the agent that answers here. What came of it is an ordinary
-// run: the platform reports the message, and from then on it is one like any other.
+// ask passes somebody's words to the agent that answers here. The result is an ordinary
+// run: the platform reports the message, which is then like any other.
 func (b *Set) ask(ctx context.Context, o request) platform.Answer {
 	words := strings.TrimSpace(o.Text["prompt"])
 	if words == "" {

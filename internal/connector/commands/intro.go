@@ -12,7 +12,7 @@ import (
 	"chorus/internal/room/route"
 )
 
-// intro teaches whoever asks for help where they are: how to reach the agent, three things to try, and who may do what.
+// intro explains the current place: how to reach the agent, three things to try, and who may do what.
 func (b *Set) intro(ctx context.Context, o request) (string, error) {
 	if o.Absent {
 		return fmt.Sprintf("I am not in this channel, but %s works: I answer in a direct message.", b.typed("ask", "")), nil
@@ -61,7 +61,7 @@ func (b *Set) reach(l connector.Listener, in room.Channel) string {
 	}
 }
 
-// tries are three things that somebody could say in this channel as it is.
+// tries are three suggestions for this channel.
 func (b *Set) tries(l connector.Listener, in room.Channel, may connector.Access) []string {
 	direct := in.Guild == "" || in.Guild == room.Direct
 	to := ""
@@ -85,7 +85,7 @@ func (b *Set) tries(l connector.Listener, in room.Channel, may connector.Access)
 	}
 }
 
-// those are the people who have a right, in words.
+// those describes the people who have a right.
 func those(right platform.Right) string {
 	switch right {
 	case platform.ManageChannels:
@@ -97,7 +97,7 @@ func those(right platform.Right) string {
 	}
 }
 
-// whoMay says what the agent does on somebody's word here, who answers its questions, and which commands are not for everybody.
+// whoMay says what the agent does for somebody here, who answers its questions, and which commands are restricted.
 func (b *Set) whoMay(o request, may connector.Access) (out []string) {
 	switch {
 	case may.Nothing != "":
@@ -133,10 +133,10 @@ func capital(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// maxLinks is how many channels are named.
+// maxLinks limits the listed channels.
 const maxLinks = 8
 
-// links leads to the channels of agents on this server.
+// links lists the channels of agents on this server.
 func (b *Set) links(ctx context.Context, o request) string {
 	by, ok := o.caller()
 	if !ok {

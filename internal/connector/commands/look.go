@@ -22,18 +22,18 @@ import (
 	"chorus/internal/room/threadname"
 )
 
-// foldRun folds the run that is on in a conversation, or its last one.
+// foldRun returns the steps of a conversation's active run, or of its last one.
 func (b *Set) foldRun(ctx context.Context, thread chat.ThreadID, run string) (render.RunSteps, error) {
 	events, err := b.Backend.RunEvents(ctx, thread, run)
 	return render.StepsOf(events, publish.CallLabel), err
 }
 
-// titleOf is what people know a conversation by.
+// titleOf is a conversation's title for people.
 func titleOf(row journal.Thread) string {
 	return mark.Line(cmp.Or(threadname.Plain(row.Title), row.ID.Thread()), 60)
 }
 
-// going is what a conversation does now: its step, for how long, what it waits for.
+// going describes what a conversation is doing: its step, for how long, what it waits for.
 func (b *Set) going(ctx context.Context, row journal.Thread) string {
 	t, err := b.foldRun(ctx, row.ID, "")
 	if err != nil || t.End != nil || t.Began.IsZero() {
@@ -50,7 +50,7 @@ func (b *Set) going(ctx context.Context, row journal.Thread) string {
 	return strings.Join(parts, ", ")
 }
 
-// waitingHere are the questions that are open in a channel.
+// waitingHere returns the open questions in a channel.
 func (b *Set) waitingHere(ctx context.Context, rows []journal.Thread) ([]approval.Approval, error) {
 	var out []approval.Approval
 	for _, row := range rows {
@@ -103,7 +103,7 @@ func (b *Set) status(ctx context.Context, o request) platform.Answer {
 	return platform.Answer{Text: strings.TrimSpace(out.String()), Panel: true}
 }
 
-// statusOf is one agent: on what it works, and how full its window is.
+// statusOf describes one agent: what it works on, and how full its window is.
 func (b *Set) statusOf(ctx context.Context, out *strings.Builder, l connector.Listener, in room.Channel, rows []journal.Thread) {
 	model, profile := b.Backend.Defaults(ctx, l.Agent, in)
 	fmt.Fprintf(out, "**%s** answers here · model `%s` · profile `%s` · routing `%s`\n", l.Name, model, profile, cmp.Or(string(l.Routing), "reply"))
@@ -124,7 +124,7 @@ func (b *Set) statusOf(ctx context.Context, out *strings.Builder, l connector.Li
 	}
 }
 
-// behind says how many wait for a conversation.
+// behind says how many prompts wait for a conversation.
 func behind(row journal.Thread) string {
 	if row.Waiting == 0 {
 		return ""
@@ -132,7 +132,7 @@ func behind(row journal.Thread) string {
 	return fmt.Sprintf(", %d more waiting", row.Waiting)
 }
 
-// spent is what somebody paid for today, and for those who keep the server what all did.
+// spent says what somebody spent today, and for server managers what everybody did.
 func (b *Set) spent(ctx context.Context, out *strings.Builder, o request) {
 	own := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}
 	mine, err := operations.GetCosts.Call(ctx, b.Backend, own, operations.CostQuery{By: "agent", Since: "today"})
@@ -154,7 +154,7 @@ func dollars(usd float64) string {
 	return fmt.Sprintf("$%.4f", usd)
 }
 
-// maxStops is how many conversations have a button each; of more one is chosen from a list.
+// maxStops is how many conversations have their own button; longer lists use a menu.
 const maxStops = 5
 
 func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
@@ -186,13 +186,13 @@ func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 	return a
 }
 
-// chosen stands for the conversation in what a list carries: the choice names it.
+// chosen replaces the conversation in the value of a menu: the choice names it.
 const chosen = "chosen"
 
-// haltID names a conversation on a button: the channel is where the button is pressed.
+// haltID identifies a conversation on a button: the channel is where the button is pressed.
 func haltID(thread chat.ThreadID) string { return thread.Thread() + "@" + thread.Agent() }
 
-// halt ends a conversation's run and refuses what waits for it.
+// halt ends a conversation's run and drops its waiting prompts.
 func (b *Set) halt(ctx context.Context, in room.Channel, id string, by chat.Principal, manager bool) string {
 	rows, err := b.hereMost(ctx, in, maxHere)
 	if err != nil {
@@ -256,7 +256,7 @@ func (b *Set) waitingIn(ctx context.Context, out *strings.Builder, row journal.T
 	}
 }
 
-// asked is who asked for something, and in which words.
+// asked returns who asked for something, and in which words.
 func (b *Set) asked(ev chat.Event) (who, words string) {
 	switch e := ev.Body.(type) {
 	case chat.Received:

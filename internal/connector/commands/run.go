@@ -18,7 +18,7 @@ import (
 	"chorus/internal/text"
 )
 
-// here gives the conversations of a channel that this bot publishes, the newest first.
+// here returns the conversations of a channel that this bot publishes, newest first.
 func (b *Set) here(ctx context.Context, in room.Channel) ([]journal.Thread, error) {
 	return b.hereMost(ctx, in, 100)
 }
@@ -37,15 +37,15 @@ func (b *Set) hereMost(ctx context.Context, in room.Channel, most int) ([]journa
 	var out []journal.Thread
 	for _, row := range rows {
 		if b.Backend.Serves(b.Name, row.ID) && isHere(row.ID) {
-			row.Title = b.Backend.Redact(row.Title) // before it is cut: half a secret is not known for one
+			row.Title = b.Backend.Redact(row.Title) // before it is cut: half a secret would not be recognized
 			out = append(out, row)
 		}
 	}
 	return out, nil
 }
 
-// inThread tells the conversations of a platform thread from the others of its channel: the
-// one that it is, forks that were made in it, and the one whose answer it was opened on.
+// inThread returns a filter for the conversations of a platform thread: the
+// one that it is, forks made in it, and the one whose answer it was opened on.
 func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID) bool, error) {
 	places, err := b.Backend.Places(ctx, b.Transport(), in.ID)
 	return func(thread chat.ThreadID) bool {
@@ -55,7 +55,7 @@ func (b *Set) inThread(ctx context.Context, in room.Channel) (func(chat.ThreadID
 	}, err
 }
 
-// Context is what a command means by what was left out, where it was given: the agent that answers there, the newest
+// Context is the value for an omitted option: the agent that answers here, the newest
 // conversation of the channel, its memory. "": nothing.
 func (b *Set) Context(ctx context.Context, i platform.Invocation, what string) string {
 	if i.Absent {
@@ -83,7 +83,7 @@ func (b *Set) Context(ctx context.Context, i platform.Invocation, what string) s
 
 func on(row journal.Thread) bool { return row.Status.On() }
 
-// reader of this channel: whoever is in it may see what happens in it.
+// caller may see this channel: everybody in a channel may see what happens in it.
 func caller(by chat.Principal) operation.Caller {
 	return operation.Caller{Principal: by, Scopes: []operation.Scope{operation.Admin}}
 }
@@ -150,7 +150,7 @@ func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, wor
 	return "Nothing is running here; write it in the channel instead."
 }
 
-// spentBy is what everybody spent on the server, for those who manage it, and else what the caller did.
+// spentBy returns everybody's costs on the server for those who manage it, otherwise the caller's own.
 func (b *Set) spentBy(ctx context.Context, o request, since string) (operations.Costs, error) {
 	q := operations.CostQuery{By: "agent", Since: since}
 	by := operation.Caller{Principal: o.by, Scopes: []operation.Scope{operation.Read}}

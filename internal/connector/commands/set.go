@@ -1,8 +1,8 @@
-// Package commands has the commands that people give on a chat platform: about agents,
+// Package commands contains the commands that people give on a chat platform: about agents,
 // settings, runs, conversations and their history.
 //
-// It promises that each is held against our own rights, whatever the platform allows; that
-// what is shown of one channel stays in it; and that no answer has a secret in it.
+// It promises that each is checked against our own rights, whatever the platform allows; that
+// information about a channel stays in it; and that no answer contains a secret.
 package commands
 
 import (
@@ -20,9 +20,9 @@ import (
 type Set struct {
 	*connector.Bot
 	opens    platform.Threads  // nil: the platform has none
-	channels platform.Channels // nil: it cannot make any
+	channels platform.Channels // nil: it cannot create any
 
-	creating sync.Mutex // one agent is made at a time
+	creating sync.Mutex // one agent is created at a time
 }
 
 var _ connector.Commands = (*Set)(nil)
@@ -67,7 +67,7 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
 	case pressTopic:
 		a := b.helpAbout(ctx, request{platform.Invocation{By: p.By, In: p.In, Absent: p.Absent, Allowed: p.Allowed}, b.Principal(p.By), p.In}, p.Chosen)
-		a.Replace = p.Chosen != "" // else it was a button below something that stays
+		a.Replace = p.Chosen != "" // otherwise the button is below a message that stays
 		return a, true
 	case pressSet:
 		return b.choose(ctx, p, id), true
@@ -80,10 +80,10 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	}
 }
 
-// handler carries out a command; what it gives is shown to whoever gave it.
+// handler runs a command. Only the person who gave it sees the answer.
 type handler func(b *Set, ctx context.Context, o request) platform.Answer
 
-// completer proposes values for the option that somebody is typing.
+// completer suggests values for the option that somebody is typing.
 type completer func(b *Set, ctx context.Context, o request, option string) []platform.Choice
 
 // request is a command that somebody gave.
@@ -97,15 +97,15 @@ func (b *Set) request(i platform.Invocation) request {
 	return request{i, b.Principal(i.By), i.In}
 }
 
-// caller is who makes a request; false: it was made in a direct message, where there is no guild.
+// caller is the person who makes a request; false: it was made in a direct message, which has no guild.
 func (o request) caller() (connector.Caller, bool) {
 	return connector.Caller{By: o.by, Guild: o.in.Guild}, o.in.Guild != "" && o.in.Guild != room.Direct
 }
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
-// forWriters is a handler for those who may write where they give the command: what they
-// command costs something, or is taken as their words.
+// forWriters is a handler for people who may write in this place: their
+// command costs something, or counts as their words.
 func forWriters(h handler) handler {
 	return func(b *Set, ctx context.Context, o request) platform.Answer {
 		if !o.Allowed.Write {

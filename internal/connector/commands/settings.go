@@ -65,7 +65,7 @@ func (b *Set) checkKeys(ctx context.Context, o request) platform.Answer {
 	return says(keyLines(keys))
 }
 
-// fewModels are shown of each vendor.
+// fewModels is how many models are shown per vendor.
 const fewModels = 5
 
 func keyLines(keys []connector.KeyState) string {
@@ -86,7 +86,7 @@ func keyLines(keys []connector.KeyState) string {
 	return cmp.Or(strings.TrimSpace(out.String()), "No vendor is configured; the offline model answers.")
 }
 
-// access explains rights, in a channel, of whoever asks or of somebody else.
+// access explains the rights of the caller or of somebody else in a channel.
 func (b *Set) access(ctx context.Context, o request) platform.Answer {
 	of := connector.Caller{By: o.by, Guild: o.in.Guild}
 	who := "You"
@@ -110,7 +110,7 @@ func (b *Set) access(ctx context.Context, o request) platform.Answer {
 	return says(accessText(a, who, l.Name, of.By.Roles))
 }
 
-// accessText is rights for people who have never heard of profiles.
+// accessText explains rights to people who have never heard of profiles.
 func accessText(a connector.Access, who, agent string, roles []string) string {
 	have, speak := "has", "they say"
 	if who == "You" {

@@ -10,7 +10,7 @@ const (
 	whyName  = "Why this answer?"
 )
 
-// list is all commands, in the order in which platforms
+// list returns all commands, in the order in which platforms
 // show them.
 func list() []platform.Command {
 	text := func(name, description string) platform.Option {
@@ -78,10 +78,10 @@ func list() []platform.Command {
 	return all
 }
 
-// maxPrompt is how long a question may be: with the link to its file it must fit into a message.
+// maxPrompt is the maximum length of a question: with the link to its file it must fit into a message.
 const maxPrompt = 1500
 
-// examples are the options of commands as somebody would type them, by path.
+// examples are typical options of commands, by path.
 var examples = map[string]string{
 	"help": "topic:context", "ask": "prompt:What changed since yesterday?",
 	"agent/init": "name:scribe prompt:You write things down.", "agent/destroy": "name:scribe keep_files:True", "agent/config": "key:temperature value:0.3",
@@ -92,7 +92,7 @@ var examples = map[string]string{
 	"why": "message:1402",
 }
 
-// exemplify gives a command and those below it their examples.
+// exemplify adds examples to a command and its subcommands.
 func exemplify(c *platform.Command, path string) {
 	for i := range c.Sub {
 		exemplify(&c.Sub[i], path+"/"+c.Sub[i].Name)
@@ -102,7 +102,7 @@ func exemplify(c *platform.Command, path string) {
 	}
 }
 
-// handlers carry out the commands, by path.
+// handlers run the commands, by path.
 func handlers() map[string]handler {
 	return map[string]handler{
 		"help": (*Set).help, "ask": forWriters((*Set).ask),
@@ -118,7 +118,7 @@ func handlers() map[string]handler {
 	}
 }
 
-// completers propose values, by path.
+// completers suggest values, by path.
 func completers() map[string]completer {
 	return map[string]completer{
 		"help":       (*Set).proposeTopics,

@@ -46,13 +46,13 @@ func (b *Set) threads(ctx context.Context, o request) platform.Answer {
 	return says(cmp.Or(strings.TrimSpace(out.String()), "There are no conversations here yet."))
 }
 
-// The listings of conversations that are shown first, or not at all.
+// Listings of conversations that are shown first, or not at all.
 const (
 	listedPinned   = "pinned"
 	listedArchived = "archived"
 )
 
-// rank is where a conversation stands in lists: what is pinned comes first.
+// rank is a conversation's rank in lists: pinned ones come first.
 func rank(row journal.Thread) int {
 	if row.Listing == listedPinned {
 		return 0
@@ -68,7 +68,7 @@ func (b *Set) killOne(ctx context.Context, o request) platform.Answer {
 	return says(b.kill(ctx, row, o.by, o.Allowed.ManageMessages))
 }
 
-// one is the conversation that a command names, else the last one of the channel.
+// one is the conversation that a command names, otherwise the last one of the channel.
 func (b *Set) one(ctx context.Context, o request) (journal.Thread, error) {
 	if name := o.Text["thread"]; name != "" {
 		return b.named(ctx, o.in, name)
@@ -121,7 +121,7 @@ func ending(t render.RunSteps) string {
 	return fmt.Sprintf("%s in %s and %s, on `%s`", outcome(t), text.Count(t.End.Steps, "step"), render.Duration(t.Ended.Sub(t.Began)), t.Model)
 }
 
-// outcome is why a run ended, in words.
+// outcome says why a run ended.
 func outcome(t render.RunSteps) string {
 	if t.End == nil {
 		return "still running"

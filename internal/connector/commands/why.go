@@ -17,7 +17,7 @@ import (
 	"chorus/internal/room/split"
 )
 
-// why explains the answer that somebody points at, else the last one of the channel.
+// why explains the answer that somebody names, otherwise the last one of the channel.
 func (b *Set) why(ctx context.Context, o request) platform.Answer {
 	message := ""
 	if o.On != nil {
@@ -56,8 +56,8 @@ func messageIn(link string) string {
 	return id
 }
 
-// whyMessage explains the run that a message belongs to: one of ours that reported it, or
-// the one that asked for it. What is said elsewhere is not shown here.
+// whyMessage explains the run of a message: one of ours that reported it, or
+// the one that asked for it. Messages of other channels are not explained here.
 func (b *Set) whyMessage(ctx context.Context, o request, message string) platform.Answer {
 	places, err := b.Backend.Places(ctx, b.Transport(), message)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *Set) whyMessage(ctx context.Context, o request, message string) platfor
 	return says("That message is not an agent's answer in this channel, and not a question to one.")
 }
 
-// runOf is the run that a message belongs to; "": none.
+// runOf is the run of a message; "": none.
 func (b *Set) runOf(ctx context.Context, p journal.Place) (string, error) {
 	if !p.Ours {
 		return b.Backend.RunOf(ctx, p.Thread, p.Seq)
@@ -97,7 +97,7 @@ func (b *Set) runOf(ctx context.Context, p journal.Place) (string, error) {
 	case "refused", "fork", "told":
 		return "", nil
 	default:
-		return what, nil // its messages begin with the run
+		return what, nil // its messages start with the run
 	}
 }
 
@@ -148,13 +148,13 @@ func (b *Set) explain(ctx context.Context, o request, row journal.Thread, t rend
 	return says(strings.TrimSpace(out.String()))
 }
 
-// rulings are what was allowed or not, and by which rule.
+// rulings lists what was allowed or not, and by which rule.
 func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row journal.Thread, t render.RunSteps) {
 	audit, err := operations.ListAudit.Call(ctx, b.Backend, caller(o.by), operations.AuditQuery{Session: string(row.ID), Limit: 200})
 	if err != nil {
 		return
 	}
-	for i := len(audit.Items) - 1; i >= 0; i-- { // the newest come first
+	for i := len(audit.Items) - 1; i >= 0; i-- { // newest first
 		line := audit.Items[i]
 		if line.Run != t.Run {
 			continue
@@ -163,7 +163,7 @@ func (b *Set) rulings(ctx context.Context, out *strings.Builder, o request, row 
 		rule := ""
 		if name := permit.RuleName(line.Rule); name != "" {
 			rule = ", by the rule *" + name + "*"
-		} else if line.Rule != "" { // one of their own
+		} else if line.Rule != "" { // one of their own rules
 			rule = fmt.Sprintf(", by the rule `%s`", mark.Line(line.Rule, 60))
 		}
 		by := strings.TrimPrefix(line.Detail, "by ")

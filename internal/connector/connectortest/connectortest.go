@@ -2,8 +2,8 @@
 // program with its offline model, against the platform's own server. A new platform passes
 // platformtest first, then this.
 //
-// It promises to use the platform as people do, and to count what they see: an answer is there
-// once, whatever happened on the way.
+// It promises to use the platform as people do, and to count what they see: an answer appears
+// once, whatever happens on the way.
 package connectortest
 
 import (
@@ -24,10 +24,10 @@ import (
 	"chorus/internal/polltest"
 )
 
-// config lets the offline model play what people write as a script.
+// config lets the offline model play people's messages as scripts.
 const config = "continuationModel: demo/script\nanswer: all\nsandbox: host\n"
 
-// stopTime is how long the program may take to end.
+// stopTime limits how long the program may take to end.
 const stopTime = 20 * time.Second
 
 // Run runs the suite. start makes a server for one case, and home an empty home.
@@ -92,7 +92,7 @@ func (p *program) begin() {
 	if p.stop, err = p.app.Host.Connect(); err != nil {
 		p.Fatal(err)
 	}
-	// What was said before the bot came is not answered.
+	// Messages from before the bot came are not answered.
 	polltest.Until(p.T, "the bot reads the channel", func() bool {
 		read, err := p.app.DB.Cursors(p.Context(), client.Name(), chat.DefaultAgent)
 		return err == nil && read[p.Channel] != ""
@@ -115,18 +115,18 @@ func (p *program) end() {
 	p.app = nil
 }
 
-// say lets the person say something.
+// say sends a message as the person.
 func (p *program) say(text string) string {
 	p.Helper()
 	return p.Say(p.Channel, platformtest.Post{Text: text})
 }
 
-// own is what the bot has said.
+// own returns the bot's messages.
 func (p *program) own() []platformtest.Shown {
 	return slices.DeleteFunc(slices.Clone(p.Shows(p.Channel)), func(m platformtest.Shown) bool { return !m.Own })
 }
 
-// shown waits for a message of the bot that fits.
+// shown waits for a matching message of the bot.
 func (p *program) shown(what string, fits func(platformtest.Shown) bool) platformtest.Shown {
 	p.Helper()
 	var found platformtest.Shown
@@ -142,14 +142,14 @@ func (p *program) shown(what string, fits func(platformtest.Shown) bool) platfor
 	return found
 }
 
-// answered waits for words of the bot.
+// answered waits for a text of the bot.
 func (p *program) answered(text string) platformtest.Shown {
 	p.Helper()
 	return p.shown(text, func(m platformtest.Shown) bool { return m.Text == text })
 }
 
-// counted checks how much the bot has said, after one more answer: whatever is still on its way
-// comes before that.
+// counted checks the number of the bot's messages after one more answer: anything still on its way
+// arrives before that.
 func (p *program) counted(want int) {
 	p.Helper()
 	p.say("say that was all")
@@ -260,7 +260,7 @@ func approves(p *program) {
 		if p.caps.Buttons && at < 0 {
 			p.Fatalf("the card has no button for %s: %+v", word, card)
 		}
-		// The first by a button where there are any, the second by a reply.
+		// The first by a button if there is one, the second by a reply.
 		if at >= 0 && i == 0 {
 			p.Press(card.ID, card.Buttons[at])
 		} else {

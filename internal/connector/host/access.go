@@ -17,7 +17,7 @@ import (
 	"chorus/internal/transcript"
 )
 
-// Access implements connector.Admin: sender, channel and agent, each with where it is set.
+// Access implements connector.Admin: the limits of sender, channel and agent, and where each is set.
 func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string, in room.Channel) (connector.Access, error) {
 	thread := chat.ThreadID(h.Platform.Name + ":" + in.Place() + ":" + in.ID + "@" + agent)
 	row := journal.Thread{ID: thread, Place: thread.Place(), Agent: agent}
@@ -67,7 +67,7 @@ func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string,
 	return out, nil
 }
 
-// profileMeans is a profile in a sentence.
+// profileMeans describes a profile in a sentence.
 func profileMeans(bot *config.Bot, name string) string {
 	if own, ok := bot.Profiles[name]; ok && (own.Allow != nil || own.Ask != nil || own.Deny != nil) {
 		return fmt.Sprintf("a profile of the configuration: %d rules allow, %d ask, %d deny; anything else is refused", len(own.Allow), len(own.Ask), len(own.Deny))
@@ -102,7 +102,7 @@ func (h *Backend) ProposeAgents(ctx context.Context, by connector.Caller, part s
 	return matching(names, part)
 }
 
-// ProposeKeys implements connector.Admin. What people change most comes first.
+// ProposeKeys implements connector.Admin. The most frequently changed keys come first.
 func (h *Backend) ProposeKeys(part string) []string {
 	names := []string{"model", "permissions", "systemPrompt", "routing", "intake", "temperature", "innerName"}
 	names = append(names, ownKeys...)
@@ -135,7 +135,7 @@ func (h *Backend) ProposeValues(_ context.Context, by connector.Caller, key, par
 	}
 }
 
-// givable are the profiles that somebody may give; where they may give none, all, so
+// givable returns the profiles that somebody may give. If they may give none it returns all, so
 // that they learn why.
 func (h *Backend) givable(by connector.Caller) []string {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
@@ -151,7 +151,7 @@ func (h *Backend) givable(by connector.Caller) []string {
 	return some
 }
 
-// matching are the words that have the part in them, those that begin with it first.
+// matching returns the words that contain part, those that start with it first.
 func matching(words []string, part string) []string {
 	part = strings.ToLower(strings.TrimSpace(part))
 	var begin, within []string

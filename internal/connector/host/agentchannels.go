@@ -8,8 +8,8 @@ import (
 	"chorus/internal/chat"
 )
 
-// channelOwners are the agents by the channel that is their own: a channel may be renamed. They
-// are read again when an agent comes or goes, in whichever process.
+// channelOwners are the agents by their own channel, which may be renamed. They
+// are read again when an agent is added or removed, in any process.
 type channelOwners struct {
 	mu   sync.Mutex
 	seen time.Time // when the folder of all agents was last changed
@@ -41,7 +41,7 @@ func (h *Backend) ownerOf(guild, channel string) string {
 	return name
 }
 
-// forget has the next look read all of them.
+// forget makes the next lookup read all of them.
 func (d *channelOwners) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -24,8 +24,8 @@ import (
 
 var _ connector.Admin = (*Backend)(nil)
 
-// The marks in agent.json of an agent that a guild has: whose it is, its channel, and which
-// channel was made for it.
+// The marks in agent.json of a guild's agent: its guild, its channel, and which
+// channel was created for it.
 const (
 	GuildMark   = "guildId"
 	channelMark = "channelId"
@@ -35,10 +35,10 @@ const (
 // living is where an agent has its channel; empty: nowhere in particular.
 type living struct{ Guild, Channel, made string }
 
-// in reports whether it lives in that very channel.
+// in reports whether it lives in exactly that channel.
 func (l living) in(guild, channel string) bool { return l.Guild == guild && l.Channel == channel }
 
-// LivesIn reads it off the agent's file; what cannot be read says nothing.
+// LivesIn reads it from the agent's file. An unreadable file means nowhere.
 func (h *Host) LivesIn(name string) living {
 	data, err := os.ReadFile(filepath.Join(h.Home.AgentDir(name), "agent.json"))
 	if err != nil {
@@ -54,8 +54,8 @@ func (h *Host) LivesIn(name string) living {
 }
 
 // mayChange checks a command that changes agents or settings against the caller's own rights:
-// what their profile denies to an agent that works on their word, they cannot do either.
-// Where it would be asked, they are the ones who say it.
+// they may not do what their profile denies to an agent that works for them.
+// What their profile asks about is allowed, because they would answer themselves.
 func (h *Backend) mayChange(by connector.Caller, detail string) error {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
@@ -80,14 +80,14 @@ func (h *Backend) limitsIn(bot *config.Bot) *gate.Limits {
 		Find: func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) }}
 }
 
-// mayGive is whether somebody may give a profile to agents of a guild: it must have a
-// name, and be no more than their own.
+// mayGive checks that somebody may give a profile to agents of a guild: it must have a
+// name, and allow no more than their own.
 func (h *Backend) mayGive(by connector.Caller, profile string) error {
 	return h.mayChangeProfile(by, "", profile)
 }
 
-// mayChangeProfile is whether somebody may give agents of a guild a profile in place of
-// another: less to anybody who can use the command, anything else only by those who may give it.
+// mayChangeProfile checks that somebody may replace a profile of a guild's agents:
+// anybody who can use the command may reduce rights; other changes need the right to give the profile.
 func (h *Backend) mayChangeProfile(by connector.Caller, from, profile string) error {
 	bot, err := h.App.Settings.BotIn("", by.Guild)
 	if err != nil {
@@ -102,7 +102,7 @@ func (h *Backend) mayChangeProfile(by connector.Caller, from, profile string) er
 	return nil
 }
 
-// toYou says "you" where a reason names whoever reads it.
+// toYou says "you" if a reason names the reader.
 func toYou(why string, who chat.Principal) string {
 	for old, now := range map[string]string{" may not": " may not", " has ": " have "} {
 		if rest, ok := strings.CutPrefix(why, who.String()+old); ok {
@@ -112,8 +112,8 @@ func toYou(why string, who chat.Principal) string {
 	return why
 }
 
-// own finds an agent that people of the guild may change: one of the guild, or, for those
-// who could give it what it may, one that no guild has.
+// own finds an agent that people of the guild may change: one of the guild or, for those
+// who could give it its rights, one without a guild.
 func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (agents.Agent, error) {
 	a, err := h.agents.FindAgent(ctx, name)
 	if err != nil {
@@ -129,7 +129,7 @@ func (h *Backend) own(ctx context.Context, by connector.Caller, name string) (ag
 	return a, h.mayChangeGlobal(by, name, a.Permissions)
 }
 
-// mayChangeGlobal is whether somebody may change an agent that is met on every server.
+// mayChangeGlobal checks that somebody may change an agent that appears on every server.
 func (h *Backend) mayChangeGlobal(by connector.Caller, name, permissions string) error {
 	if err := h.mayGive(by, permissions); err != nil {
 		return operation.Errorf(operation.Forbidden, "%s belongs to all servers, not to this one: %v", name, err)
@@ -197,8 +197,8 @@ func (h *Backend) modelFor(by connector.Caller, wanted string) (string, error) {
 	return name, nil
 }
 
-// CreateAgent implements connector.Admin. It may be repeated: what is there is used. A profile
-// that nobody named is the one that the guild's settings give to agents, else standard.
+// CreateAgent implements connector.Admin. It may be repeated: existing parts are used. Without a
+// named profile the agent gets the one from the guild's settings, otherwise standard.
 func (h *Backend) CreateAgent(ctx context.Context, by connector.Caller, want connector.NewAgent, in connector.AgentChannel) (connector.AgentView, error) {
 	if err := h.CheckNewAgent(ctx, by, want); err != nil {
 		return connector.AgentView{}, err
@@ -239,7 +239,7 @@ func (h *Backend) CreateAgent(ctx context.Context, by connector.Caller, want con
 	return view, nil
 }
 
-// settle has an agent that is there live in a channel of the guild.
+// settle makes an existing agent live in a channel of the guild.
 func (h *Backend) settle(ctx context.Context, by connector.Caller, name string, in connector.AgentChannel) error {
 	at := h.App.LivesIn(name)
 	if at.in(by.Guild, in.ID) {
@@ -305,8 +305,8 @@ func (h *Backend) DeleteAgent(ctx context.Context, by connector.Caller, name str
 	return h.handler.ToError(err)
 }
 
-// GuildAgents implements connector.Admin: those of the guild and those of all guilds;
-// other guilds' are nobody's business here.
+// GuildAgents implements connector.Admin: those of the guild and those without a guild;
+// other guilds' agents are private.
 func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]connector.AgentView, error) {
 	list, err := h.App.Settings.Agents().List(ctx)
 	if err != nil {
@@ -328,15 +328,15 @@ func (h *Backend) GuildAgents(ctx context.Context, by connector.Caller) ([]conne
 	return out, nil
 }
 
-// lives reports whether an agent may be met in a guild: one that a guild has is not
-// lent to others who call a channel like it.
+// lives reports whether an agent may appear in a guild: a guild's agent is not
+// available to other guilds with a channel of its name.
 func (h *Backend) lives(name string, in room.Channel) bool {
 	at := h.App.LivesIn(name)
 	return at.Guild == "" || at.Guild == in.Guild
 }
 
-// BotName implements connector.BotNames: a bot that has one agent in a guild is called like it,
-// where somebody gave that a name.
+// BotName implements connector.BotNames: a bot with one agent in a guild takes its name,
+// if somebody has named it.
 func (h *Backend) BotName(_ context.Context, bot, guild string, channels []room.Channel) string {
 	settings, err := h.App.Settings.BotIn(bot, guild)
 	if err != nil || !settings.IsSet("innerName") {

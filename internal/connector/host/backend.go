@@ -44,7 +44,7 @@ type Backend struct {
 	digests turns // one summary of a channel at a time
 }
 
-// backend is the same as interfaces.
+// backend returns the backend's interfaces.
 func (h *Backend) backend() connector.Backend {
 	return connector.Backend{Runner: h, Approver: h, Agents: h, Journal: h, Outbox: h, Openings: h, ReadState: h, Executor: h.App.Service.Operations(), Admin: h,
 		BotNames: h, Conversations: h, Pins: h, Files: h}
@@ -109,13 +109,13 @@ func (h *Backend) ThreadsIn(ctx context.Context, place string, limit int) ([]jou
 	return h.Threads(ctx, store.ThreadFilter{Transport: h.Platform.Name, Place: place, Limit: limit})
 }
 
-// isBot reports whether an agent has a bot of its own.
+// isBot reports whether an agent has its own bot.
 func (h *Backend) isBot(agent string) bool {
 	return slices.ContainsFunc(h.Bots, func(b Account) bool { return b.Name == agent })
 }
 
-// Serves implements connector.Agents: a bot speaks for its own agent, the first one also for
-// all agents that have none.
+// Serves implements connector.Agents: a bot posts for its own agent, and the first one also for
+// all agents without a bot.
 func (h *Backend) Serves(bot string, thread chat.ThreadID) bool {
 	return h.speaksFor(bot, thread.Agent())
 }
@@ -139,9 +139,9 @@ func (h *Backend) runsElsewhere(agent string) bool {
 	return slices.ContainsFunc(h.elsewhere, func(b Account) bool { return b.Name == agent })
 }
 
-// Listeners implements connector.Agents. A channel that is called like an agent is that
-// agent's, one of a project is answered for projects, the thread of a task by its worker; everywhere else every bot's own agent reads. Those of other
-// bots are named too, so that a message for one of them is no other's, also while that one is not connected (yet).
+// Listeners implements connector.Agents. In an agent's own channel, or one with its name, that agent listens; in a project's channel
+// the agent for projects; in a task's thread its worker; everywhere else every bot's own agent. The agents of other
+// bots are included, so that a message for one of them is nobody else's, even while that bot is not connected (yet).
 func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, in room.Channel) ([]connector.Listener, error) {
 	h.mu.Lock()
 	if self.ID != "" {
@@ -175,15 +175,15 @@ func (h *Backend) Listeners(ctx context.Context, bot string, self room.Author, i
 	return out, nil
 }
 
-// named reports whether a list has a channel, or the one it hangs under, by name or id.
+// named reports whether a list contains a channel, or its parent, by name or id.
 func named(list []string, in room.Channel) bool {
 	return slices.ContainsFunc(list, func(name string) bool {
 		return config.Channel{Name: strings.TrimPrefix(name, "#")}.Means(in.ID, in.Home(), in.Name, in.HomeName)
 	})
 }
 
-// reads reports whether a bot is in a channel of a guild, as far as is known: the one that asks
-// is, and of one that is not connected nobody knows it is not.
+// reads reports whether a bot is in a channel of a guild, as far as is known: the bot that asks
+// is, and a bot that is not connected may be.
 func (h *Backend) reads(bot, asks string, in room.Channel) bool {
 	h.mu.Lock()
 	live := h.live[bot]
@@ -222,8 +222,8 @@ func (h *Backend) listener(ctx context.Context, name string, self room.Author, i
 	return l, settings, nil
 }
 
-// ChannelAgent is the agent whose own channel it is, or that it is called like; of a
-// platform thread, that of the channel it hangs under. "": none.
+// ChannelAgent is the agent whose own channel it is, or whose name it has; for a
+// platform thread, that of its parent channel. "": none.
 func (h *Backend) ChannelAgent(in room.Channel) string {
 	name := strings.ToLower(in.HomeName)
 	if in.HomeName == "" && in.Parent == "" {
@@ -241,8 +241,8 @@ func (h *Backend) ChannelAgent(in room.Channel) string {
 	return ""
 }
 
-// NewThread implements connector.Agents: an agent works in its workspace, a conversation without
-// one in a folder of its own.
+// NewThread implements connector.Agents: an agent works in its workspace, or in a folder for the conversation
+// if it has none.
 func (h *Backend) NewThread(_ context.Context, thread chat.ThreadID, owner chat.Principal, title string) (journal.Thread, error) {
 	row := journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place(), Owner: owner, Title: title}
 	row.Dir = h.handler.Scratch(thread)

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/store"
 )
 
-// OpenCards implements connector.Approver: where a bot has asked what nobody has answered yet.
+// OpenCards implements connector.Approver: a bot's open approvals.
 func (h *Backend) OpenCards(ctx context.Context, bot string) ([]connector.Card, error) {
 	open, err := h.Approvals(ctx, store.ApprovalFilter{State: approval.Open})
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"chorus/internal/tool/timer"
 )
 
-// platformChannel is a thread's channel as its tools reach it.
+// platformChannel is a thread's channel for its tools.
 type platformChannel struct {
 	app    *Host
 	thread chat.ThreadID
@@ -29,7 +29,7 @@ type platformChannel struct {
 
 var _ channel.Channel = platformChannel{}
 
-// ChannelTools are those of a conversation that is held on a platform; none elsewhere.
+// ChannelTools returns the tools of a conversation that is held on a platform; otherwise none.
 func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Tool {
 	if !thread.OnPlatform() {
 		return nil
@@ -41,7 +41,7 @@ func (h *Host) ChannelTools(thread chat.ThreadID, roots *files.Roots) []tool.Too
 	return tools
 }
 
-// bot is the one that speaks for the thread; nil: it is not connected.
+// bot is the bot that posts for the thread; nil: it is not connected.
 func (c platformChannel) bot() *connector.Bot {
 	h := c.app.Backend(c.thread.Transport())
 	if h == nil {
@@ -56,8 +56,8 @@ func (c platformChannel) place() (guild, in string) {
 	return guild, in
 }
 
-// Search implements channel.Channel: what any thread of this channel received or said, by the
-// index; further back by the channel's own history.
+// Search implements channel.Channel. It searches what threads of this channel received or said, using the
+// index, and then the channel's own history for older messages.
 func (c platformChannel) Search(ctx context.Context, q channel.Query) ([]channel.Message, error) {
 	guild, in := c.place()
 	seen := map[string]bool{}
@@ -89,7 +89,7 @@ func (c platformChannel) Search(ctx context.Context, q channel.Query) ([]channel
 	return out, nil
 }
 
-// olderTime is how long a look into the history may take.
+// olderTime limits a search of the history.
 const olderTime = 30 * time.Second
 
 func byAuthor(name, from string) bool {
@@ -148,7 +148,7 @@ func (c platformChannel) searchJournal(ctx context.Context, q channel.Query, see
 	return out, nil
 }
 
-// uploadTime is how long a call waits for its file to be posted.
+// uploadTime limits how long a call waits for its file to be posted.
 const uploadTime = 45 * time.Second
 
 // Post implements channel.Channel.
@@ -185,7 +185,7 @@ func (c platformChannel) Post(ctx context.Context, key string, f channel.File) (
 // maxUploadText is more than a line; a message may have 2,000 characters.
 const maxUploadText = 1800
 
-// answersGo is the channel that the newest prompt wants its answer in.
+// answersGo is the channel for the answer to the newest prompt.
 func (c platformChannel) answersGo(ctx context.Context, row journal.Thread) (string, error) {
 	_, to := c.place()
 	for ev, err := range c.app.DB.AllEvents(ctx, c.thread, max(0, row.Next-maxEvents)) {
@@ -199,5 +199,5 @@ func (c platformChannel) answersGo(ctx context.Context, row journal.Thread) (str
 	return to, nil
 }
 
-// maxEvents is more than a run of ordinary length has.
+// maxEvents is more than an ordinary run has.
 const maxEvents = 1000

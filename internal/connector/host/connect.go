@@ -19,23 +19,23 @@ import (
 	"chorus/internal/service/agents"
 )
 
-// Platform is a chat platform with the bot accounts that are configured on it.
+// Platform is a chat platform with its configured bot accounts.
 type Platform struct {
 	Name     string // the first part of the ids of its threads
-	Label    string // what people call it
+	Label    string // its name for people
 	Accounts func() ([]Account, error)
 }
 
 // Account is a bot account on a platform.
 type Account struct {
 	Name       string      // of its file, and of its own agent
-	User       room.Author // who it is, as far as that is known before it has connected
-	Elsewhere  bool        // another process runs it: what is for it is not ours to answer
+	User       room.Author // who it is, as far as known before it has connected
+	Elsewhere  bool        // another process runs it: this process must not answer for it
 	BackoffMax time.Duration
 	Open       func(o BotOptions) (platform.Platform, error)
 }
 
-// BotOptions are those of a bot and of its connection, for tests to change.
+// BotOptions are the options of a bot and its connection; tests change them.
 type BotOptions struct {
 	connector.Options
 	HTTP  *http.Client
@@ -43,7 +43,7 @@ type BotOptions struct {
 }
 
 // Connect connects every bot account of this process. stop ends the connections and waits
-// for them. An account that fails later is reported and costs nobody else anything.
+// for them. An account that fails later is reported and does not affect others.
 func (h *Host) Connect() (stop func(), err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
@@ -94,7 +94,7 @@ func (h *Host) connect(ctx context.Context, work *sync.WaitGroup, p Platform) er
 	return nil
 }
 
-// Backend is the side of a platform that is connected; nil: it is not.
+// Backend is the backend of a connected platform; nil: it is not connected.
 func (h *Host) Backend(platform string) *Backend {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,8 +110,8 @@ type madeBot struct {
 	cards *workcards.Cards
 }
 
-// connectBot connects a bot as soon as this process has it. On one home only one process may want it; among nodes all do, and those
-// that do not have it wait for it.
+// connectBot connects a bot as soon as this process owns it. On one home only one process may want it. Among nodes all do, and those
+// that do not own it wait.
 func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend, a Account) error {
 	bot, err := h.makeBot(b, a)
 	if err != nil {
@@ -136,10 +136,10 @@ func (h *Host) connectBot(ctx context.Context, work *sync.WaitGroup, b *Backend,
 	return nil
 }
 
-// ownerLook is how often it is looked whether another node has let go of a bot.
+// ownerLook is how often to check whether another node has released a bot.
 const ownerLook = 2 * time.Second
 
-// whileOwner connects a bot whenever this process has it, each time as a new one.
+// whileOwner connects a bot whenever this process owns it, each time as a new one.
 func (h *Host) whileOwner(ctx context.Context, b *Backend, a Account, made *madeBot) {
 	failed := func(err error) { h.botFailed(b, a, err) }
 	owner.While(ctx, h.Owner, owner.Bot(b.Platform.Name, a.Name), ownerLook, failed, func(ctx context.Context) {
@@ -175,7 +175,7 @@ func (h *Host) botFailed(b *Backend, a Account, err error) {
 	h.Warn(text)
 }
 
-// setLive says which connection a bot has now, until ctx ends; nil: none here.
+// setLive sets a bot's current connection until ctx ends; nil: none here.
 func (h *Backend) setLive(ctx context.Context, name string, bot *connector.Bot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,7 +187,7 @@ func (h *Backend) setLive(ctx context.Context, name string, bot *connector.Bot) 
 	h.live[name], h.has[name] = bot, ctx
 }
 
-// makeBot makes a bot of an account.
+// makeBot makes the bot of an account.
 func (h *Host) makeBot(b *Backend, a Account) (*madeBot, error) {
 	if !chat.ValidAgentName(a.Name) {
 		return nil, fmt.Errorf("%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", a.Name)

@@ -22,10 +22,10 @@ import (
 	"chorus/internal/store"
 )
 
-// NoSummary is written where a model would not or could not write one.
+// NoSummary is stored if a model would not or could not write a summary.
 const NoSummary = "(summary generation failed)"
 
-// savedFile is a saved context as it lies on the disk.
+// savedFile is the file of a saved context.
 type savedFile struct {
 	ID          string         `json:"session_id"`
 	At          time.Time      `json:"timestamp"`
@@ -37,8 +37,8 @@ type savedFile struct {
 	Messages    []savedMessage `json:"messages"`
 }
 
-// savedMessage is one message in it. Blocks and who spoke are what a restore reads, the
-// other fields what people and other programs do.
+// savedMessage is one message in it. A restore reads Blocks and the speaker; the
+// other fields are for people and other programs.
 type savedMessage struct {
 	ID        int64            `json:"id"`
 	Agent     string           `json:"agent_name"`
@@ -59,7 +59,7 @@ type savedCall struct {
 	Args json.RawMessage `json:"arguments"`
 }
 
-// Saving is a command to keep the conversations of one agent in one place.
+// Saving is a command to save the conversations of one agent in one place.
 type Saving struct {
 	Rows        []journal.Thread
 	By          chat.Principal
@@ -69,9 +69,9 @@ type Saving struct {
 	attempt     int
 }
 
-// SaveContext keeps what is in the windows of conversations: a model's summary, a file,
-// a row. It clears nothing. Without a summary it is kept all the same. The file comes
-// before the row, so a row never names one that is not there.
+// SaveContext saves the windows of conversations: a model's summary, a file,
+// a row. It clears nothing, and also saves without a summary. The file is written
+// before the row, so a row never names a missing file.
 func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, error) {
 	file := savedFile{ID: newUUID(), At: time.Now().UTC().Truncate(time.Microsecond), Description: s.description}
 	conversations, err := h.gather(ctx, s.Rows, &file)
@@ -98,7 +98,7 @@ func (h *Host) SaveContext(ctx context.Context, s Saving) (store.SavedContext, e
 		By: s.By.String(), At: file.At, Messages: file.Count, From: file.From, Until: file.Until, File: path, Quiet: s.Quiet}
 	fresh, err := h.DB.KeepContext(ctx, saved)
 	if err == nil && !fresh {
-		_ = os.Remove(path) // another one of this idle time is in the list
+		_ = os.Remove(path) // the list already contains another one of this idle time
 		err = h.Settings.ForgetContext(ctx, file.ID)
 	}
 	return saved, err
@@ -167,7 +167,7 @@ func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 	return m
 }
 
-// writeSaved lays the file beside the agent's others; one that has no folder has it with
+// writeSaved writes the file next to the agent's others; for an agent without a folder, with
 // the place.
 func (h *Host) writeSaved(ctx context.Context, row journal.Thread, file savedFile) (string, error) {
 	dir := filepath.Join(h.Home.AgentDir(row.Agent), "sessions")
@@ -183,14 +183,14 @@ func (h *Host) writeSaved(ctx context.Context, row journal.Thread, file savedFil
 		return "", err
 	}
 	data = append(data, '\n')
-	if err := h.Settings.KeepContext(ctx, file.ID, data); err != nil { // one that is too long can be restored on this machine alone
+	if err := h.Settings.KeepContext(ctx, file.ID, data); err != nil { // a context that is too long can only be restored on this machine
 		h.Log.Warn("other machines cannot restore a saved context", "component", "contexts", "event", "context_not_shared", "agent", row.Agent, "error", err)
 	}
 	path := filepath.Join(dir, file.ID+".json")
 	return path, datadir.WriteFile(path, data, 0o600)
 }
 
-// newUUID is a random one (version 4).
+// newUUID is a random UUID (version 4).
 func newUUID() string {
 	var b [16]byte
 	_, _ = rand.Read(b[:]) // never fails
@@ -198,7 +198,7 @@ func newUUID() string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
-// savedNamed finds one saved context by its id or a beginning of it that is clear.
+// savedNamed finds one saved context by its id or an unambiguous prefix.
 func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string) (store.SavedContext, error) {
 	f.Prefix, f.Limit = id, 2
 	found, err := h.DB.SavedContexts(ctx, f)
@@ -213,9 +213,9 @@ func (h *Host) savedNamed(ctx context.Context, f store.ContextFilter, id string)
 	return found[0], nil
 }
 
-// restoreContext puts a saved context in place of what is in the windows now: what was
-// saved of each conversation, and nothing of those that were not. Doing it again changes
-// nothing, so one that was cut off is simply repeated.
+// restoreContext replaces the current windows by a saved context: with what was
+// saved of each conversation, or nothing if it was not saved. Repeating it changes
+// nothing, so an interrupted restore is simply repeated.
 func (h *Host) restoreContext(ctx context.Context, saved store.SavedContext, rows []journal.Thread, by string) (connector.Restored, error) {
 	var out connector.Restored
 	data, err := h.Settings.ReadContext(ctx, saved)

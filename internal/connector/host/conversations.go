@@ -38,7 +38,7 @@ func nothingSaved() error {
 	return operation.Errorf(operation.NotFound, "there is nothing to save: there are no messages since the last clear")
 }
 
-// saved shows a row, without secrets that somebody said.
+// saved converts a row, removing secrets.
 func (h *Backend) saved(c store.SavedContext) connector.Saved {
 	hide := h.App.Logs.Redactor()
 	return connector.Saved{ID: c.ID, Agent: c.Agent, Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), By: c.By, At: c.At,
@@ -72,7 +72,7 @@ func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []j
 	return out, h.handler.ToError(err)
 }
 
-// maxRunEvents bounds what is read of one run.
+// maxRunEvents limits how much of one run is read.
 const maxRunEvents = 20_000
 
 // RunEvents implements connector.Conversations.
@@ -168,7 +168,7 @@ func (h *Backend) ForkInto(ctx context.Context, from journal.Thread, into chat.T
 	return len(lines), h.handler.ToError(err)
 }
 
-// Question implements connector.Conversations.
+// ApprovalDetails implements connector.Approver.
 func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Approval, error) {
 	a, err := h.DB.Approval(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -177,10 +177,10 @@ func (h *Backend) ApprovalDetails(ctx context.Context, id string) (operations.Ap
 	return h.handler.Approval(ctx, operation.Caller{}, a), h.handler.ToError(err)
 }
 
-// Hide implements connector.Conversations.
+// Redact implements connector.Conversations.
 func (h *Backend) Redact(text string) string { return h.App.Logs.Redactor().Text(text) }
 
-// pricing is what an agent's tokens cost, for whoever shows a run while it is on.
+// pricing returns the prices of an agent's tokens, for showing an active run.
 func (h *Backend) pricing(bot *config.Bot) func(model string, u chat.Usage) int64 {
 	models, err := h.App.Models.For(bot.Vendors)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"chorus/internal/room"
 )
 
-// maxDerived is how long the answer to a derived command is: it fits into a message with what else stands in it.
+// maxDerived is the maximum length of a derived command's answer: it fits into a message with the rest.
 const maxDerived = 1700
 
-// derivedCommands are the commands of operations that have none written by hand.
+// derivedCommands are the commands of operations without a hand-written one.
 func (h *Host) derivedCommands() (*slash.Set, error) {
 	return slash.New(slash.Options{Executor: h.Service.Operations(), Operations: operations.All(), Groups: operations.Groups(), MaxText: maxDerived})
 }
 
-// surroundings say who gives a command through a bot, and where. People of a platform may read and talk; whoever is in a
-// channel may know what happens there. Those who run this Chorus may do everything, on a platform as well.
+// surroundings describe who gives a command through a bot, and where. People of a platform may read and chat; everybody in a
+// channel may see what happens there. The people who run this Chorus may do everything, on a platform as well.
 func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surroundings {
 	return slash.Surroundings{
 		Caller: func(who room.Author, in room.Channel, absent bool) operation.Caller {

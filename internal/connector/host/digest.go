@@ -15,22 +15,22 @@ import (
 	"chorus/internal/transcript"
 )
 
-// digestTime is how long a summary may take.
+// digestTime limits the time for a summary.
 const digestTime = 2 * time.Minute
 
 // digesting is a summary that somebody pays for.
 type digesting struct {
 	agent         string
-	thread        chat.ThreadID // whose guild and channel it is counted for
+	thread        chat.ThreadID // its guild and channel are charged
 	payer         chat.Principal
-	run           string // its line in the ledger
+	run           string // its row in the ledger
 	attempt       int
 	conversations [][]chat.Line
 }
 
-// digest asks the agent's model for a few sentences about conversations. What it costs is
-// reserved before and settled after, as for every call; one that is cut off by a crash stays
-// reserved until its period is over.
+// digest asks the agent's model for a few sentences about conversations. Its cost is
+// reserved before and settled after, as for every call. If a crash interrupts it, the cost stays
+// reserved until the end of its period.
 func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, digestTime)
 	defer cancel()

@@ -19,15 +19,15 @@ import (
 	"chorus/internal/transcript"
 )
 
-// ChannelDigests is the kind of memo that keeps the summary of each channel.
+// ChannelDigests is the kind of memo for the summary of each channel.
 const ChannelDigests = "channel-digest"
 
-// recallTime is how long a conversation waits for the history of its channel.
+// recallTime limits how long a conversation waits for the history of its channel.
 const recallTime = 75 * time.Second
 
-// RecallChannel lets a conversation that begins know what was said in its channel before.
-// It is written down as an arrival, so it happens once; the caller notices that its thread has moved. A past
-// that cannot be had keeps nothing back.
+// RecallChannel tells a new conversation what was said in its channel before.
+// It is stored as an arrival, so it happens once; the caller notices that its thread has moved. An unreadable
+// history holds nothing up.
 func (h *Host) RecallChannel(ctx context.Context, row journal.Thread, bot *config.Bot, log *transcript.Log, prompt transcript.Waiting) {
 	if !bot.ChannelHistory || !row.ID.OnPlatform() || route.Routing(bot.Routing) == route.Room || log.Places() > 0 || log.Ended() != nil {
 		return
@@ -94,12 +94,12 @@ func (host *Host) recall(ctx context.Context, row journal.Thread, bot *config.Bo
 }
 
 const (
-	maxFirst       = 50   // events in which a first run finds its beginning
-	maxPastMessage = 2000 // characters: as long as a message of a person can be
+	maxFirst       = 50   // events in which to find the beginning of a first run
+	maxPastMessage = 2000 // characters: the maximum length of a person's message
 )
 
-// summed makes the plan for a channel, and pays for a summary where one is due. Whoever
-// comes while it is being made waits for it. If it fails the newest messages go without it.
+// summed makes the plan for a channel, and pays for a summary if one is due. Concurrent
+// callers wait for it. If it fails, the newest messages are used without one.
 func (host *Host) summed(ctx context.Context, h *Backend, in string, row journal.Thread, payer chat.Principal, list []past.Message) (past.Plan, error) {
 	done, err := h.digests.take(ctx, in)
 	if err != nil {
@@ -131,7 +131,7 @@ func (host *Host) summed(ctx context.Context, h *Backend, in string, row journal
 	return plan, err
 }
 
-// turns let one at a time do something about a thing with a name.
+// turns serializes work on named things.
 type turns struct {
 	mu   sync.Mutex
 	held map[string]chan struct{} // closed when the holder is done

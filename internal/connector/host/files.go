@@ -26,7 +26,7 @@ import (
 	"chorus/internal/window"
 )
 
-// Keep implements connector.Files.
+// SaveFile implements connector.Files.
 func (h *Backend) SaveFile(ctx context.Context, thread chat.ThreadID, file chat.File, data []byte) (chat.Blocks, error) {
 	row, err := h.Thread(ctx, thread)
 	if err != nil {
@@ -46,8 +46,8 @@ func (h *Backend) SaveFile(ctx context.Context, thread chat.ThreadID, file chat.
 	return h.App.shown(ctx, file, data, bot)
 }
 
-// shown is what an agent is shown of a file that lies somewhere: its line, and behind it its
-// picture or its words.
+// shown is what an agent sees of a stored file: its line, followed by its
+// picture or its text.
 func (h *Host) shown(ctx context.Context, file chat.File, data []byte, bot *config.Bot) (chat.Blocks, error) {
 	out := chat.Blocks{file}
 	switch {
@@ -67,8 +67,8 @@ func (h *Host) shown(ctx context.Context, file chat.File, data []byte, bot *conf
 	return out, nil
 }
 
-// Lay writes a file into a workspace, at the path or, where another file lies there, beside
-// it. It never leaves the workspace, whatever an agent has put there; the same bytes at
+// Lay writes a file into a workspace, at the path or, if another file exists there, next to
+// it. It never leaves the workspace, whatever an agent has put there. The same bytes at
 // the same path are the same file.
 func Lay(dir, at string, data []byte) (string, error) {
 	root, err := os.OpenRoot(dir)
@@ -101,7 +101,7 @@ func Lay(dir, at string, data []byte) (string, error) {
 	}
 }
 
-// layDown writes the file whole or not at all.
+// layDown writes the file completely or not at all.
 func layDown(root *os.Root, at string, data []byte) error {
 	temp := path.Join(path.Dir(at), ".chorus-"+rand.Text()+".tmp")
 	err := root.WriteFile(temp, data, 0o644)
@@ -114,12 +114,12 @@ func layDown(root *os.Root, at string, data []byte) error {
 	return err
 }
 
-// filesWait is how long an answer waits for the files it is about. What comes later is
-// told to the model when it has come.
+// filesWait limits how long an answer waits for its files. The model is told about later
+// files when they arrive.
 const filesWait = 30 * time.Second
 
-// AwaitFiles waits until the files have come of what a run is about to show its model for the
-// first time. The journal says so, whoever fetches them; the caller notices that its thread has moved.
+// AwaitFiles waits for the files of messages that a run is about to show its model for the
+// first time. Whoever fetches them writes to the journal; the caller notices that its thread has moved.
 func (h *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transcript.Log) {
 	open := log.Wanted()
 	if len(open) == 0 {
@@ -145,8 +145,8 @@ func (h *Host) AwaitFiles(ctx context.Context, thread chat.ThreadID, log *transc
 	}
 }
 
-// Plan implements connector.Outbox. Whenever a conversation has come to rest its files on disk
-// are brought to the journal's end first, so that a crash between the two tells, and writes, again.
+// Plan implements connector.Outbox. Before a conversation counts as idle, its files on disk
+// are brought up to date with the journal, so that after a crash in between both steps are repeated.
 func (h *Backend) Plan(ctx context.Context, p journal.Plan) error {
 	if err := h.App.Mirrors.CatchUp(ctx, p.Thread); err != nil && ctx.Err() == nil {
 		h.App.Logs.LogOnce("the files of a conversation are behind: "+err.Error(), "mirror")

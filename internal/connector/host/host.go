@@ -1,4 +1,4 @@
-// Package host is what chat connectors need of the program: conversations, agents, settings, files and rights.
+// Package host gives chat connectors what they need of the program: conversations, agents, settings, files and rights.
 package host
 
 import (
@@ -23,7 +23,7 @@ import (
 	"chorus/internal/tool/timer"
 )
 
-// Host connects the chat bots that are configured, and carries out what they need.
+// Host connects the configured chat bots, and does what they need.
 type Host struct {
 	DB        *store.DB
 	Env       func(string) string
@@ -32,7 +32,7 @@ type Host struct {
 	Log       *slog.Logger
 	Models    *provider.Models
 	Version   string
-	NodeOf    func(platform string) string // names the node that has the bots of a platform; nil or "": nobody knows
+	NodeOf    func(platform string) string // the node that has the bots of a platform; nil or "": unknown
 	Warn      func(string)
 	Discovery *provider.Discovery
 	Gate      *gate.Gate
@@ -43,10 +43,10 @@ type Host struct {
 	Setup     *runsetup.Setup
 	Engine    func(adopt func(chat.ThreadID) bool) *engine.Engine
 	Running   func() *engine.Engine
-	Owner     owner.Owner // gives bots to one process at a time
-	// Timers are those of an agent in a room.
+	Owner     owner.Owner // gives each bot to one process at a time
+	// Timers returns the timers of an agent in a room.
 	Timers func(thread chat.ThreadID) timer.Timers
-	// Work is the queue of tasks that is shown in the channels of projects.
+	// Work is the queue of tasks shown in the channels of projects.
 	Work workcards.Work
 
 	mu       sync.Mutex

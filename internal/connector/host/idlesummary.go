@@ -20,21 +20,21 @@ import (
 	"chorus/internal/store"
 )
 
-// IdleScope is where it is kept how far idle places have been dealt with.
+// IdleScope is the kind of memo for the progress with idle places.
 const IdleScope = "quiet"
 
-// SeenIdle is how far that is in one place.
+// SeenIdle is the progress in one place.
 type SeenIdle struct {
-	Since time.Time `json:"since"`           // the idle time that was dealt with last
-	Until time.Time `json:"until,omitzero"`  // nothing that happened up to here is a reason to look again
-	Saved string    `json:"saved,omitempty"` // what was kept and is not cleared yet
+	Since time.Time `json:"since"`           // the idle time that was handled last
+	Until time.Time `json:"until,omitzero"`  // activity up to here is no reason to look again
+	Saved string    `json:"saved,omitempty"` // what was saved and is not cleared yet
 	Count int       `json:"count,omitempty"`
 	Text  string    `json:"text,omitempty"`
 }
 
-// watchIdle sums up conversations that have been idle, where that is wanted, until ctx
-// ends. There is one clock for all of them, and it is read off the journal: what became idle
-// while nobody was there is seen to at the next start.
+// watchIdle summarizes idle conversations where that is wanted, until ctx
+// ends. One clock serves all of them, and it uses the journal: conversations that became idle
+// while nobody was running are handled at the next start.
 func (h *Backend) watchIdle(ctx context.Context) {
 	for {
 		wait, err := h.SummarizeIdle(ctx, time.Now())
@@ -51,26 +51,26 @@ func (h *Backend) watchIdle(ctx context.Context) {
 	}
 }
 
-// idleMinute is a minute, but for tests.
+// idleMinute is a minute, except in tests.
 func (h *Host) idleMinute() time.Duration { return cmp.Or(h.IdleMinute, time.Minute) }
 
-// IdlePlace is a place where summing up is wanted.
+// IdlePlace is a place where summaries are wanted.
 type IdlePlace struct {
 	store.PlaceActivity
 	platform string
 	after    time.Duration
 }
 
-// Key is the name under which it is kept how far a place was seen to.
+// Key is the name of a place's progress memo.
 func (p IdlePlace) Key() string { return p.Agent + " " + p.Place }
 
-// thread is the name of some conversation of the place.
+// thread is the id of some conversation of the place.
 func (p IdlePlace) thread() chat.ThreadID {
 	return chat.ThreadID(p.platform + ":" + p.Place + ":quiet@" + p.Agent)
 }
 
-// SummarizeIdle sums up what is due and says when to look again: never later than in a
-// minute, since whoever speaks moves the time.
+// SummarizeIdle summarizes what is due and returns when to look again: in a minute at the
+// latest, because new messages change the time.
 func (h *Backend) SummarizeIdle(ctx context.Context, now time.Time) (time.Duration, error) {
 	wait := h.App.idleMinute()
 	places, err := h.idlePlaces(ctx)
@@ -95,7 +95,7 @@ func (h *Backend) SummarizeIdle(ctx context.Context, now time.Time) (time.Durati
 		}
 		switch due := p.Last.Add(p.after); {
 		case seen.Saved != "":
-			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.beginAnew(ctx, p, seen) })) // cut off in the middle
+			errs = append(errs, h.whileLive(ctx, p, func(ctx context.Context) error { return h.beginAnew(ctx, p, seen) })) // it was interrupted halfway
 		case p.Active > 0 || !p.Last.After(seen.Until):
 		case due.After(now):
 			wait = min(wait, due.Sub(now))
@@ -106,7 +106,7 @@ func (h *Backend) SummarizeIdle(ctx context.Context, now time.Time) (time.Durati
 	return max(wait, time.Millisecond), errors.Join(errs...)
 }
 
-// idlePlaces are those where summing up is wanted, and that some bot of ours speaks in.
+// idlePlaces are places where summaries are wanted and a bot of ours posts.
 func (h *Backend) idlePlaces(ctx context.Context) ([]IdlePlace, error) {
 	activity, err := h.LastActivity(ctx, h.Platform.Name)
 	if err != nil {
@@ -132,7 +132,7 @@ func (h *Backend) idlePlaces(ctx context.Context) ([]IdlePlace, error) {
 	return out, nil
 }
 
-// speaks is the bot that speaks for the agent; "": none that this process has. So whoever has a bot sums up its places, and nobody else.
+// speaks is the bot that posts for the agent; "": none in this process. So only the process with a bot summarizes its places.
 func (h *Backend) speaks(p IdlePlace) string {
 	for _, b := range h.Bots {
 		if h.Serves(b.Name, p.thread()) {
@@ -147,7 +147,7 @@ func (h *Backend) speaks(p IdlePlace) string {
 	return ""
 }
 
-// whileLive does something for a place until this process loses the bot that speaks there: another one goes on with it, and two would pay for two summaries.
+// whileLive works on a place until this process loses its bot. Then another process continues; two would pay for two summaries.
 func (h *Backend) whileLive(ctx context.Context, p IdlePlace, do func(context.Context) error) error {
 	name := h.speaks(p)
 	h.mu.Lock()
@@ -161,12 +161,12 @@ func (h *Backend) whileLive(ctx context.Context, p IdlePlace, do func(context.Co
 	defer context.AfterFunc(has, cancel)()
 	err := do(ctx)
 	if has.Err() != nil {
-		return nil // whoever has the bot now sees to it
+		return nil // the process that now has the bot handles it
 	}
 	return err
 }
 
-// summarize keeps what was said before a place became idle: a summary, a file and a row, once
+// summarize saves what was said before a place became idle: a summary, a file and a row, once
 // for each time. A crash before the row costs another summary, one after it nothing.
 func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
 	seen := SeenIdle{Since: p.Last, Until: p.Last}
@@ -200,7 +200,7 @@ func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
 	return h.beginAnew(ctx, p, seen)
 }
 
-// IdleRows are the conversations of a place, at least one: with none there is nothing to save.
+// IdleRows returns the conversations of a place; if there are none there is nothing to save.
 func (h *Backend) IdleRows(ctx context.Context, p IdlePlace) ([]journal.Thread, error) {
 	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Limit: 1000})
 	if err == nil && len(rows) == 0 {
@@ -217,8 +217,8 @@ func (h *Backend) seenTo(ctx context.Context, p IdlePlace, seen SeenIdle) error 
 	return h.SetSetting(ctx, IdleScope, p.Key(), string(data))
 }
 
-// beginAnew clears what was kept, tells the channel, and notes that it is done. Every step
-// of it can be repeated. A conversation that somebody has taken up meanwhile stays as it is.
+// beginAnew clears what was saved, tells the channel, and records that it is done. Every step
+// can be repeated. A conversation that somebody has continued meanwhile stays as it is.
 func (h *Backend) beginAnew(ctx context.Context, p IdlePlace, seen SeenIdle) error {
 	rows, err := h.IdleRows(ctx, p)
 	if err != nil {
@@ -240,7 +240,7 @@ func (h *Backend) beginAnew(ctx context.Context, p IdlePlace, seen SeenIdle) err
 			return err
 		}
 		if after.Next == row.Next+1 && after.LastActive.After(seen.Until) {
-			seen.Until = after.LastActive // our own doing is no new life
+			seen.Until = after.LastActive // our own work does not count as activity
 		}
 	}
 	_, _, channel := room.PlaceParts(p.Place)

@@ -15,7 +15,7 @@ func (h *Backend) CachedImage(address string) ([]byte, bool) {
 	return h.App.Images.Get(address)
 }
 
-// CacheImage implements connector.Files. A cache that cannot be written costs a download, no more.
+// CacheImage implements connector.Files. A failure to write the cache only costs a download.
 func (h *Backend) CacheImage(address string, data []byte) {
 	if err := h.App.Images.Put(address, data, h.imageCacheBytes()); err != nil {
 		h.App.Logs.LogOnce("fetched pictures cannot be kept: "+err.Error(), "image cache")
@@ -25,13 +25,13 @@ func (h *Backend) CacheImage(address string, data []byte) {
 func (h *Backend) imageCacheBytes() int64 {
 	bot, err := h.App.Settings.Bot("")
 	if err != nil {
-		return 0 // a mistake in the configuration is reported where it matters
+		return 0 // a configuration mistake is reported elsewhere
 	}
 	return int64(bot.ImageCacheMB) << 20
 }
 
-// forgottenFiles are the addresses of files whose message an arrival takes back for good. They
-// are read before it does, since the journal forgets them then.
+// forgottenFiles returns the addresses of files whose message an arrival erases. They
+// are read before it does, because the journal then forgets them.
 func (h *Backend) forgottenFiles(ctx context.Context, a journal.Arrival) []string {
 	var out []string
 	for _, c := range a.Commits {

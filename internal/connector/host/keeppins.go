@@ -9,7 +9,7 @@ import (
 	"chorus/internal/settings"
 )
 
-// KeepPins implements connector.Pins. What is wrong is told by the first bot that is connected.
+// KeepPins implements connector.Pins. The first connected bot reports the problems.
 func (h *Backend) KeepPins(ctx context.Context, bot string, in room.Channel, list []room.Message) ([]pins.Trouble, error) {
 	if err := h.App.Settings.Pins.Keep(ctx, h.App.DB, in.ID, settings.PinnedHere{Parent: in.Parent, Pins: list}); err != nil || len(list) == 0 {
 		return nil, err

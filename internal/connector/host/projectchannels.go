@@ -15,13 +15,13 @@ import (
 	"chorus/internal/work"
 )
 
-// ProjectChannels are the channels of the connected platforms as commands about projects need them.
+// ProjectChannels returns the channels of the connected platforms for commands about projects.
 func (h *Host) ProjectChannels() *ProjectChannels { return &ProjectChannels{h} }
 
-// ProjectChannels finds channels and holds people to what they could do with them themselves.
+// ProjectChannels finds channels, and limits people to what they could do with them themselves.
 type ProjectChannels struct{ host *Host }
 
-// spot is where somebody speaks on a platform: the bot that is there, the guild and the channel.
+// spot is a place on a platform: the bot that is there, the guild and the channel.
 type spot struct {
 	backend *Backend
 	bot     *connector.Bot
@@ -29,14 +29,14 @@ type spot struct {
 	channel string // "": none in particular
 }
 
-// errNowhere is the answer to somebody who speaks on no server, where there are several or none.
+// errNowhere is the answer to somebody who is on no server, if there are several or none.
 func errNowhere() error {
 	err := operation.Errorf(operation.Invalid, "Cannot resolve channel name without guild context. Use set_project_channel with a channel_id instead, or ask for it in the channel itself.")
 	err.Field = "channelName"
 	return err
 }
 
-// spotOf is where a caller speaks. Somebody at a terminal means the only guild that there is.
+// spotOf is a caller's place. For somebody at a terminal it is the only guild there is.
 func (p *ProjectChannels) spotOf(by operation.Caller) (spot, error) {
 	transport, place, _ := strings.Cut(by.Here, ":")
 	if by.Session.OnPlatform() {
@@ -69,7 +69,7 @@ func (p *ProjectChannels) spotOf(by operation.Caller) (spot, error) {
 	return found[0], nil
 }
 
-// leader is the bot that does what is nobody's in particular; nil: it is not connected.
+// leader is the bot for tasks that belong to no particular agent; nil: it is not connected.
 func (h *Backend) leader() *connector.Bot {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -79,7 +79,7 @@ func (h *Backend) leader() *connector.Bot {
 	return h.live[h.Bots[0].Name]
 }
 
-// NamedChannels gives the channels with a name where a caller speaks, of those that they can read.
+// NamedChannels returns the channels with a name in the caller's place that they can read.
 func (p *ProjectChannels) NamedChannels(ctx context.Context, by operation.Caller, name string) (ids []string, err error) {
 	at, err := p.spotOf(by)
 	if err != nil {
@@ -106,12 +106,12 @@ func (p *ProjectChannels) NamedChannels(ctx context.Context, by operation.Caller
 	return ids, nil
 }
 
-// explained is an error of a platform for people.
+// explained is a platform's error for people.
 func (p *ProjectChannels) explained(at spot, err error) error {
 	return operation.Errorf(operation.Unavailable, "%s", at.bot.UserMessage(err))
 }
 
-// mayRead refuses people a channel that they cannot read themselves.
+// mayRead refuses a channel to people who cannot read it themselves.
 func (p *ProjectChannels) mayRead(ctx context.Context, by operation.Caller, at spot, channel string) error {
 	if by.May(operation.Admin) {
 		return nil
@@ -128,20 +128,20 @@ func (p *ProjectChannels) mayRead(ctx context.Context, by operation.Caller, at s
 	return operation.Errorf(operation.Forbidden, "you cannot read this channel on %s, so nothing is posted there for you", at.backend.Platform.Label)
 }
 
-// CheckChannel says why a caller may not have things posted in a channel.
+// CheckChannel reports why a caller may not have things posted in a channel.
 func (p *ProjectChannels) CheckChannel(ctx context.Context, by operation.Caller, channel string) error {
 	if by.May(operation.Admin) {
 		return nil
 	}
 	at, err := p.spotOf(by)
 	if err != nil {
-		return nil // nobody is connected who could post there
+		return nil // no connected bot could post there
 	}
 	return p.mayRead(ctx, by, at, channel)
 }
 
-// MayManage says why a caller may not have channels made and archived, and gives the place where they would be made: "" where this
-// process is connected to nothing, and whoever is decides.
+// MayManage reports why a caller may not have channels created and archived, and returns the place where they would be created: "" if this
+// process is not connected, and the process that is decides.
 func (p *ProjectChannels) MayManage(ctx context.Context, by operation.Caller, channel string) (string, error) {
 	at, err := p.spotOf(by)
 	if err != nil {
@@ -166,7 +166,7 @@ func (p *ProjectChannels) MayManage(ctx context.Context, by operation.Caller, ch
 	return "", operation.Errorf(operation.Forbidden, "you may not manage channels on this server, so none is created or archived for you; ask somebody who may, or leave it out")
 }
 
-// OpenThreadFor opens a thread below a channel, or where the caller speaks.
+// OpenThreadFor opens a thread below a channel, or in the caller's place.
 func (p *ProjectChannels) OpenThreadFor(ctx context.Context, by operation.Caller, channel, name string) (string, error) {
 	at, err := p.spotOf(by)
 	if err != nil {
@@ -190,8 +190,8 @@ func (p *ProjectChannels) OpenThreadFor(ctx context.Context, by operation.Caller
 	return made.ID, nil
 }
 
-// answersAll reports whether a bot answers in a channel what is for nobody else, because it is a project's or takes its notes: the one that speaks for
-// whoever answers for projects, else the leading one.
+// answersAll reports whether a bot answers messages for nobody in particular in a project's channel or one for its notes: it is the bot of the
+// agent that answers for projects, otherwise the leading one.
 func (h *Backend) answersAll(ctx context.Context, bot string, in room.Channel) bool {
 	if len(h.Bots) == 0 || !h.ofProject(ctx, in) {
 		return false
@@ -202,7 +202,7 @@ func (h *Backend) answersAll(ctx context.Context, bot string, in room.Channel) b
 	return bot == h.Bots[0].Name
 }
 
-// ofProject reports whether a channel is a project's, hangs under one, or takes a project's notes.
+// ofProject reports whether a channel is a project's, is below one, or takes a project's notes.
 func (h *Backend) ofProject(ctx context.Context, in room.Channel) bool {
 	if h.App.Work == nil {
 		return false
@@ -219,7 +219,7 @@ func (h *Backend) ofProject(ctx context.Context, in room.Channel) bool {
 	return len(notes) > 0
 }
 
-// projectAgent is the agent that answers for projects in a channel of one; "": none is configured.
+// projectAgent is the agent that answers for projects in a project's channel; "": none is configured.
 func (h *Backend) projectAgent(ctx context.Context, in room.Channel) string {
 	if len(h.Bots) == 0 || !h.ofProject(ctx, in) {
 		return ""
@@ -235,12 +235,12 @@ func (h *Backend) projectAgent(ctx context.Context, in room.Channel) string {
 	return ""
 }
 
-// taskAgent is the agent whose task is shown in a platform thread; "": none's is.
+// taskAgent is the agent whose task is shown in a platform thread; "": none.
 func (h *Backend) taskAgent(ctx context.Context, in room.Channel) string {
 	if in.Parent == "" {
 		return ""
 	}
-	places, err := h.Places(ctx, h.Platform.Name, in.ID) // the thread hangs on its card
+	places, err := h.Places(ctx, h.Platform.Name, in.ID) // the thread belongs to its card
 	h.unknownPlace(ctx, in, err)
 	for _, p := range places {
 		if p.Ours && p.Thread.Transport() == chat.WorkTransport {

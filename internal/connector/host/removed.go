@@ -27,12 +27,12 @@ func (h *Backend) DeletedOnPlatform(ctx context.Context, thread chat.ThreadID, p
 }
 
 // MessagesIn implements connector.Conversations. A conversation whose place is the channel has everything from there, or from a
-// thread below it. Another one may have begun above: what stands there was not deleted.
+// thread below it. Another conversation may have begun in the parent channel, whose messages were not deleted.
 func (h *Backend) MessagesIn(ctx context.Context, thread chat.ThreadID, channel string) ([]string, error) {
 	_, home, in := room.PlaceParts(thread.Place())
 	below := home == channel || in == channel
 	var received, read []string
-	only := true // all that was received stands in the channel
+	only := true // everything received is in the channel
 	for after := int64(0); ; {
 		list, err := h.DB.Events(ctx, thread, after, 0)
 		if err != nil {
@@ -64,7 +64,7 @@ func (h *Backend) MessagesIn(ctx context.Context, thread chat.ThreadID, channel 
 	return received, nil
 }
 
-// importedFrom are the ids of the messages that came with an import.
+// importedFrom returns the ids of imported messages.
 func (h *Backend) importedFrom(ctx context.Context, e chat.Imported) (ids []string, err error) {
 	data, err := h.DB.Blob(ctx, e.Blob)
 	if errors.Is(err, chat.ErrLost) || e.Blob == "" {

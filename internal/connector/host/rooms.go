@@ -14,8 +14,8 @@ import (
 	"chorus/internal/room/route"
 )
 
-// historyOf is how many messages of a room an agent is shown when it joins. Where only
-// characters are limited it is a number that those will hardly reach.
+// historyOf is how many messages of a room an agent sees when it joins. If only
+// characters are limited it is a number that they will hardly reach.
 func historyOf(settings *config.Bot) int {
 	if settings.WindowMessages > 0 {
 		return settings.WindowMessages
@@ -23,7 +23,7 @@ func historyOf(settings *config.Bot) int {
 	return 200
 }
 
-// Display implements connector.Agents. What cannot be read leaves a conversation as it is shown by default.
+// Display implements connector.Agents. Without readable settings it uses the defaults.
 func (h *Backend) Display(thread chat.ThreadID) publish.Display {
 	settings, err := h.App.Settings.BotFor(journal.Thread{ID: thread, Agent: thread.Agent(), Place: thread.Place()})
 	if err != nil {
@@ -33,13 +33,13 @@ func (h *Backend) Display(thread chat.ThreadID) publish.Display {
 	m := publish.Display{Room: route.Routing(settings.Routing) == route.Room, ToolOutput: settings.ToolOutputVisible,
 		Thinking: settings.DebugThinking, NotifyPeople: settings.NotifyPeople, KeepDeleted: settings.Retention == "keep", Name: settings.InnerName, Footer: settings.Footer, Price: h.pricing(settings)}
 	if m.Room && !settings.IsSet("footer") {
-		m.Footer = "off" // what is said in a room is read by others as it is
+		m.Footer = "off" // others in a room read messages as they are
 	}
 	return m
 }
 
-// Trigger brings something to a room that no platform reports, through the bot that speaks
-// for its agent, and waits until it is in the journal.
+// Trigger brings something that no platform reports to a room, through the bot
+// of its agent, and waits until it is in the journal.
 func (h *Host) Trigger(ctx context.Context, t connector.Trigger) error {
 	h.mu.Lock()
 	backends := slices.Collect(maps.Values(h.backends))
@@ -52,7 +52,7 @@ func (h *Host) Trigger(ctx context.Context, t connector.Trigger) error {
 	return fmt.Errorf("no connected bot speaks for the agent %s", t.Agent)
 }
 
-// botOf is the connected bot that speaks for an agent; nil: none does.
+// botOf is the connected bot that posts for an agent; nil: none does.
 func (h *Backend) botOf(agent string) *connector.Bot {
 	h.mu.Lock()
 	defer h.mu.Unlock()

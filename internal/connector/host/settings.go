@@ -15,7 +15,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// ownKeys are settings of an agent that are no keys of the configuration.
+// ownKeys are an agent's settings that are not keys of the configuration.
 var ownKeys = []string{"tools", "webSearch"}
 
 // AgentSetting implements connector.Admin.
@@ -38,7 +38,7 @@ func (h *Backend) AgentSetting(ctx context.Context, by connector.Caller, name, k
 	return h.setting(bot, k.Path), nil
 }
 
-// ownSetting is one that agent.json alone has.
+// ownSetting is a setting that only agent.json has.
 func ownSetting(a agents.Agent, key string) connector.Setting {
 	s := connector.Setting{Key: key, From: "agent.json"}
 	switch key {
@@ -52,7 +52,7 @@ func ownSetting(a agents.Agent, key string) connector.Setting {
 	return s
 }
 
-// setting is what is in force under a key, and where it was set. Files are named from the home on.
+// setting is the effective value of a key, and where it was set. Files are named relative to the home.
 func (h *Backend) setting(bot *config.Bot, path string) connector.Setting {
 	out := connector.Setting{Key: path, Value: "not set", From: "built in"}
 	for _, row := range bot.Rows() {
@@ -97,7 +97,7 @@ func (h *Backend) SetAgent(ctx context.Context, by connector.Caller, name, key, 
 		path = k.Path
 	}
 	if path == "permissions" || path == "continuationModel" {
-		value = strings.TrimSpace(value) // a name; in other values a space may mean something
+		value = strings.TrimSpace(value) // a name; in other values a space may matter
 	}
 	if err := h.mayChange(by, selfEditOf(path, value)); err != nil {
 		return connector.Setting{}, "", err
@@ -118,7 +118,7 @@ func (h *Backend) SetAgent(ctx context.Context, by connector.Caller, name, key, 
 	return now, h.above(name, by.Guild, path, value), nil
 }
 
-// selfEditOf is the action of an agent's own tools that comes to the same.
+// selfEditOf is the equivalent action of an agent's own tools.
 func selfEditOf(path, value string) string {
 	switch path {
 	case "continuationModel":
@@ -136,7 +136,7 @@ func (h *Backend) writeAgent(ctx context.Context, by connector.Caller, name, pat
 	case "permissions":
 		profile := value
 		if unset {
-			profile = "standard" // what an agent has that names none
+			profile = "standard" // the profile of an agent that names none
 		}
 		bot, err := h.App.Settings.BotIn(name, by.Guild)
 		if err != nil {
@@ -165,7 +165,7 @@ func (h *Backend) writeAgent(ctx context.Context, by connector.Caller, name, pat
 	return nil
 }
 
-// above says that what was written is not in force, because something stronger says otherwise.
+// above says that a saved value is not effective, because something stronger overrides it.
 func (h *Backend) above(name, guild, path, value string) string {
 	bot, err := h.App.Settings.BotIn(name, guild)
 	if err != nil || value == connector.Unset || slices.Contains(ownKeys, path) {
@@ -239,7 +239,7 @@ func (h *Backend) SetGuild(ctx context.Context, by connector.Caller, key, value 
 	return h.setting(bot, typed.Path), h.others(ctx, by, typed.Path), nil
 }
 
-// mayUnset is whether somebody may have the global profile in force here again.
+// mayUnset checks that somebody may restore the global profile here.
 func (h *Backend) mayUnset(by connector.Caller) error {
 	bot, problems := h.App.Settings.Live.Now().Bot(config.Ask{Guild: by.Guild})
 	if err := problems.Err(); err != nil {
@@ -252,7 +252,7 @@ func (h *Backend) mayUnset(by connector.Caller) error {
 	return h.mayChangeProfile(by, now.Permissions, bot.Permissions)
 }
 
-// others names the agents for which something else is in force than what was just set.
+// others names the agents that have a different value than the one just set.
 func (h *Backend) others(ctx context.Context, by connector.Caller, path string) string {
 	list, err := h.GuildAgents(ctx, by)
 	if err != nil {
@@ -278,7 +278,7 @@ func (h *Backend) CheckKeys(ctx context.Context, _ connector.Caller) ([]connecto
 	return h.keyStates()
 }
 
-// keyStates are the vendors that there is a key for, as they answered last.
+// keyStates are the vendors with a key and their last answers.
 func (h *Backend) keyStates() ([]connector.KeyState, error) {
 	list := h.App.Discovery.Available(func(string) {})
 	all, err := h.App.Discovery.Catalog(list)
@@ -289,7 +289,7 @@ func (h *Backend) keyStates() ([]connector.KeyState, error) {
 	var out []connector.KeyState
 	for _, v := range all.Vendors {
 		if v.Key == "none" {
-			continue // there is nothing to tell of it
+			continue // there is nothing to report
 		}
 		state := map[string]string{"valid": "valid", "valid, but": "valid, but", "no": "invalid", "none needed": "needs none", "not checked": "not checked yet"}[v.Key]
 		k := connector.KeyState{Vendor: v.Name, State: cmp.Or(state, v.Key), Error: hide.Clipped(gate.Shortened(v.Error))}

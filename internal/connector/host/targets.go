@@ -20,8 +20,8 @@ import (
 
 var _ schedules.Channels = (*Host)(nil)
 
-// CheckTarget implements schedules.Channels. In a process that is not connected to the platform only the adapter is
-// known to be there.
+// CheckTarget implements schedules.Channels. A process that is not connected to the platform can only check that
+// the adapter exists.
 func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.Caller) (schedules.Place, error) {
 	i := slices.IndexFunc(h.Platforms, func(p Platform) bool { return p.Name == t.Adapter })
 	if i < 0 {
@@ -71,7 +71,7 @@ func (h *Host) CheckTarget(ctx context.Context, t schedule.Target, by operation.
 	return schedules.Place{Target: t, Thread: thread}, err
 }
 
-// mayTarget: whoever may do everything here may have an agent post anywhere; people of the platform where they read
+// mayTarget checks that a person may have an agent post in a channel: somebody who may do everything here, anywhere; people of the platform where they can read
 // themselves.
 func mayTarget(ctx context.Context, bot *connector.Bot, in room.Channel, by operation.Caller, p Platform) error {
 	if by.May(operation.Admin) {
@@ -112,7 +112,7 @@ func (h *Host) speaks(t schedule.Target) (*connector.Bot, error) {
 	return nil, fmt.Errorf("no bot of this process speaks for the agent %s on %s%s", t.Agent, t.Adapter, h.elsewhere(t.Adapter))
 }
 
-// elsewhere names the node on which the bots of a platform are, in brackets behind what is said of them; "": nobody knows.
+// elsewhere names the node with the bots of a platform, in parentheses for a message; "": unknown.
 func (h *Host) elsewhere(platform string) string {
 	if h.NodeOf == nil {
 		return ""
@@ -142,10 +142,10 @@ func (h *Host) WakeRoom(ctx context.Context, w schedules.RoomWake) error {
 	return err
 }
 
-// triggerTime is how long a timer waits behind what came before it.
+// triggerTime is how long a timer waits for earlier events.
 const triggerTime = 10 * time.Second
 
-// Opened implements connector.Openings: keys are those that schedules.OpeningKey makes.
+// Opened implements connector.Openings. The keys come from schedules.OpeningKey.
 func (h *Backend) Opened(ctx context.Context, key string, thread chat.ThreadID, seq int64, why string) error {
 	id, due, ok := schedules.ReadOpeningKey(key)
 	if !ok {

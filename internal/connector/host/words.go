@@ -10,14 +10,14 @@ import (
 	"chorus/internal/store"
 )
 
-// maxChanges is how many changes of a conversation's messages are looked through.
+// maxChanges limits how many changes of a conversation's messages are read.
 const maxChanges = 500
 
-// takenBack is shown where a message was that nobody is shown any more.
+// takenBack replaces a deleted message.
 const takenBack = "(deleted)"
 
-// wordsNow is a message as it is now, and whether it was taken back. The journal keeps the
-// old words; people who ask are not shown them.
+// wordsNow is a message's current text, and whether it was deleted. The journal keeps the
+// old text; people who ask do not see it.
 func (h *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (now chat.Blocks, gone bool, err error) {
 	versions, gone, err := h.versions(ctx, thread, said, words)
 	if err != nil {
@@ -26,7 +26,7 @@ func (h *Host) wordsNow(ctx context.Context, thread chat.ThreadID, said int64, w
 	return versions[len(versions)-1], gone, nil
 }
 
-// versions are the words that a message had, the newest last.
+// versions are the texts of a message, newest last.
 func (h *Host) versions(ctx context.Context, thread chat.ThreadID, said int64, words chat.Blocks) (all []chat.Blocks, gone bool, err error) {
 	all = []chat.Blocks{words}
 	for _, kind := range []chat.Kind{chat.KindEdited, chat.KindDeleted} {
@@ -67,8 +67,8 @@ func (h *Backend) EventNow(ctx context.Context, thread chat.ThreadID, seq int64)
 	return ev, err
 }
 
-// retitle has conversations be called by what their first words are now. It is done again with
-// each arrival of the change; whoever dies before it leaves the old name.
+// retitle renames conversations after their first message has changed. It is repeated with
+// each arrival of the change; a crash before it leaves the old name.
 func (h *Backend) retitle(ctx context.Context, a journal.Arrival) {
 	for _, c := range a.Commits {
 		for _, ev := range c.Events {
@@ -86,8 +86,8 @@ func (h *Backend) retitle(ctx context.Context, a journal.Arrival) {
 	}
 }
 
-// unarchive brings conversations back into lists in which somebody said something. Whoever dies before it leaves them out of lists
-// until the next words.
+// unarchive brings conversations with new messages back into lists. A crash before it leaves them out of lists
+// until the next message.
 func (h *Backend) unarchive(ctx context.Context, a journal.Arrival) {
 	for _, c := range a.Commits {
 		said := slices.ContainsFunc(c.Events, func(ev chat.Event) bool { m, ok := ev.Body.(chat.Received); return ok && m.Prompt })
@@ -100,7 +100,7 @@ func (h *Backend) unarchive(ctx context.Context, a journal.Arrival) {
 	}
 }
 
-// retitleBy renames a conversation if it is called by the words of this message.
+// retitleBy renames a conversation if it is named after this message.
 func (h *Backend) retitleBy(ctx context.Context, thread chat.ThreadID, seq int64) error {
 	row, err := h.DB.Thread(ctx, thread)
 	if err != nil {

@@ -14,26 +14,26 @@ import (
 	"chorus/internal/room/threadname"
 )
 
-// conversation shows one conversation as long as it moves. Its position in the journal moves
-// only when nothing runs and nothing waits, so what it knows can always be folded again from
-// there; rows that were written before are written again and do not change.
+// conversation publishes one conversation as long as it is active. Its position in the journal only moves
+// when nothing runs and nothing waits, so its state can always be rebuilt from
+// there; rows that were already written are written again and do not change.
 type conversation struct {
 	*Publisher
 	thread    chat.ThreadID
 	view      *render.View
-	from      int64 // the position that the store knows
+	from      int64 // the position in the store
 	where     places
 	desired   []journal.Desired
-	reactions map[render.Reaction]bool // asked for last
-	shown     map[string]bool          // messages on the way for which there is a row
-	previews  map[string]preview       // the last of each message that is on
+	reactions map[render.Reaction]bool // requested last
+	shown     map[string]bool          // intermediate messages that have a row
+	previews  map[string]preview       // the last preview of each active message
 	typed     time.Time
 	refreshed time.Time
-	changed   bool // something live came since
-	pending   bool // an event was folded in, and what follows from it is not written yet
+	changed   bool // something live arrived since
+	pending   bool // an event was applied, and its rows are not written yet
 
 	mu   sync.Mutex
-	asks []string // whose run is on; read by others
+	asks []string // whose run is active; read by others
 }
 
 func (p *Publisher) conversation(thread chat.ThreadID) *conversation {
@@ -65,7 +65,7 @@ func (c *conversation) run(ctx context.Context) error {
 		defer close(items)
 		for item, err := range c.Backend.Watch(ctx, c.thread, c.from) {
 			if err != nil {
-				continue // the thread's trouble, or the store's: watching goes on
+				continue // the thread's error, or the store's: keep watching
 			}
 			select {
 			case items <- item:
@@ -80,7 +80,7 @@ func (c *conversation) run(ctx context.Context) error {
 	return err
 }
 
-// follow takes what comes until nothing has for a while.
+// follow takes items until there have been none for a while.
 func (c *conversation) follow(ctx context.Context, items <-chan Item) error {
 	idle := time.NewTimer(c.Idle)
 	defer idle.Stop()
@@ -106,13 +106,13 @@ func (c *conversation) follow(ctx context.Context, items <-chan Item) error {
 			if c.view.Idle() {
 				return nil
 			}
-			idle.Reset(c.Idle) // somebody thinks long, or is asked
+			idle.Reset(c.Idle) // the model thinks long, or a person is asked
 		}
 	}
 }
 
-// take folds one item in. Rows of the outbox are written when nothing more lies ready, so that what
-// came at once is one transaction; also when the last that came is only a live piece.
+// take applies one item. It writes rows of the outbox when no more items are ready, so that simultaneous items
+// are one transaction; also if the last one is only a live piece.
 func (c *conversation) take(ctx context.Context, item Item, last bool) error {
 	if item.Live != nil {
 		c.view.Live(item.Live)
@@ -134,7 +134,7 @@ func (c *conversation) take(ctx context.Context, item Item, last bool) error {
 	return c.write(ctx)
 }
 
-// note keeps who asked for what is on, and shows at once that somebody is at work.
+// note records who asked for the active run, and shows at once that somebody is working.
 func (c *conversation) note(ev chat.Event) {
 	switch ev.Body.(type) {
 	case chat.Took, chat.RunEnded:
@@ -144,15 +144,15 @@ func (c *conversation) note(ev chat.Event) {
 	}
 }
 
-// askedBy reports whether somebody asked for the run that is on.
+// askedBy reports whether somebody asked for the active run.
 func (c *conversation) askedBy(user string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Contains(c.asks, user)
 }
 
-// want turns what is to be shown after an event into rows of the outbox. Passing states of messages
-// are left to refresh.
+// want turns what an event shows into rows of the outbox. refresh handles temporary states
+// of messages.
 func (c *conversation) want(seq int64) {
 	w := c.view.Wanted(time.Now())
 	for _, m := range w.Messages {
@@ -181,13 +181,13 @@ func (c *conversation) want(seq int64) {
 	c.reactions = signs
 }
 
-// replaced reports whether another reaction took this one's place; what was forgotten stays.
+// replaced reports whether another reaction took this one's place; forgotten reactions stay.
 func replaced(r render.Reaction, now []render.Reaction) bool {
 	return slices.ContainsFunc(now, func(o render.Reaction) bool { return o.On == r.On && o.Key == r.Key })
 }
 
-// write brings the rows to the store: with our position in the journal where nothing is
-// left to fold again, otherwise without.
+// write stores the rows: with our position in the journal if nothing needs to be
+// rebuilt, otherwise without.
 func (c *conversation) write(ctx context.Context) error {
 	desired := newest(c.desired)
 	idle := c.view.Idle()
@@ -217,8 +217,8 @@ func (c *conversation) write(ctx context.Context) error {
 	return nil
 }
 
-// newest keeps the last row for each thing, in the order of the first: what would be
-// shown for no time at all need not be.
+// newest keeps the last row for each key, in the order of the first: what would be
+// replaced at once need not be shown.
 func newest(list []journal.Desired) []journal.Desired {
 	var out []journal.Desired
 	for _, d := range list {
@@ -232,7 +232,7 @@ func newest(list []journal.Desired) []journal.Desired {
 	return out
 }
 
-// refresh keeps a run that is on visible: typing every few seconds, its message about once a
+// refresh keeps an active run visible: typing every few seconds, its message about once a
 // second. An answer that is there by then needs neither.
 func (c *conversation) refresh(ctx context.Context, now time.Time) error {
 	if !c.where.placed() {
@@ -258,7 +258,7 @@ func (c *conversation) refresh(ctx context.Context, now time.Time) error {
 			}
 			continue
 		}
-		// The first one makes the message; those that follow are only shown.
+		// The first one creates the message; later ones only update it.
 		if err := c.Backend.SetDesired(ctx, d); err != nil {
 			return err
 		}
@@ -268,14 +268,14 @@ func (c *conversation) refresh(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// preview is what a message was last shown with, and how often.
+// preview is the last shown content of a message, and how often it was shown.
 type preview struct {
 	body  string
 	times int
 }
 
-// worthShowing reports whether a message changed since it was shown. The same is shown once more, as a preview may be lost, and then no
-// more: a run can wait for a person for a day.
+// worthShowing reports whether a message has changed since it was shown. The same content is shown once more, because a preview may be lost, and then no
+// more: a run can wait a day for a person.
 func (c *conversation) worthShowing(d journal.Desired) bool {
 	p := c.previews[d.Key]
 	if p.body != string(d.Body) {
@@ -286,8 +286,8 @@ func (c *conversation) worthShowing(d journal.Desired) bool {
 	return p.times <= 2
 }
 
-// open opens the platform's thread that an answer goes into. It is there already when
-// this is not the first time.
+// open opens the platform's thread for an answer. After the first time it already
+// exists.
 func (c *conversation) open(ctx context.Context, ev *chat.Event) error {
 	e, ok := ev.Body.(chat.Received)
 	if !ok || !e.Prompt || e.Post == "" || e.Post != ev.PlatformID {

@@ -15,10 +15,10 @@ type places struct {
 	platform string
 	thread   chat.ThreadID
 	asks     map[int64]ask
-	runs     map[string][]int64 // what each run answers
+	runs     map[string][]int64 // the prompts of each run
 	cards    map[string]string  // the run of each question
-	notices  map[int64]string   // where what is told without a run goes
-	run      string             // the one that is on; "": none
+	notices  map[int64]string   // where messages without a run go
+	run      string             // the active one; "": none
 	// elsewhere is where a conversation of another transport is shown.
 	elsewhere string
 }
@@ -26,7 +26,7 @@ type places struct {
 // ask is a message that waits for an answer.
 type ask struct {
 	message, channel, post, by string
-	person                     string // by, if that is somebody of this platform
+	person                     string // its author, if that is somebody of this platform
 }
 
 func newPlaces(platform string, thread chat.ThreadID) places {
@@ -63,7 +63,7 @@ func (p *places) learn(ev chat.Event) {
 	}
 }
 
-// home is where the thread is when nobody says otherwise: its channel, or the private
+// home is the thread's default place: its channel, or the private
 // thread that it is in.
 func (p *places) home() string {
 	if p.elsewhere != "" {
@@ -85,14 +85,14 @@ func (p *places) of(run string) string {
 
 func (p *places) now() string { return p.of(p.run) }
 
-// placed reports whether it is known where the run that is on is shown: a run begins one event before
-// it takes what it answers.
+// placed reports whether the place of the active run is known: a run begins one event before
+// it takes its prompts.
 func (p *places) placed() bool {
 	_, took := p.runs[p.run]
 	return took || p.run == ""
 }
 
-// askers are the people whose run is on.
+// askers are the people who asked for the active run.
 func (p *places) askers() []string {
 	var out []string
 	for _, seq := range p.runs[p.run] {
@@ -105,7 +105,7 @@ func (p *places) askers() []string {
 func (p *places) ofKey(key string) string {
 	if told, ok := strings.CutPrefix(key, "notice-"); ok {
 		told, _, _ = strings.Cut(told, "/")      // which of its messages
-		seq, _ := strconv.ParseInt(told, 10, 64) // 0 is nobody's number
+		seq, _ := strconv.ParseInt(told, 10, 64) // 0 is not a valid number
 		return cmp.Or(p.notices[seq], p.home())
 	}
 	what, id, _ := strings.Cut(key, "/")
@@ -129,7 +129,7 @@ func (p *places) askOf(key string) ask {
 	case "ask":
 		what = p.cards[id]
 	case "refused":
-		seq, _ := strconv.ParseInt(id, 10, 64) // 0 is nobody's number
+		seq, _ := strconv.ParseInt(id, 10, 64) // 0 is not a valid number
 		return p.asks[seq]
 	}
 	for _, seq := range p.runs[what] {
@@ -140,7 +140,7 @@ func (p *places) askOf(key string) ask {
 	return ask{}
 }
 
-// ofMessage is where a message of somebody else is.
+// ofMessage is where somebody else's message is.
 func (p *places) ofMessage(id string) string {
 	for _, a := range p.asks {
 		if a.message == id && a.channel != "" {
@@ -150,7 +150,7 @@ func (p *places) ofMessage(id string) string {
 	return p.home()
 }
 
-// forget drops what is over; only when nothing is on.
+// forget drops what is over; only when nothing is active.
 func (p *places) forget() {
 	clear(p.asks)
 	clear(p.runs)

@@ -1,5 +1,5 @@
-// Package publish shows conversations on a chat platform: it folds what happens in each into the messages, cards and reactions that people
-// should see, and writes these into the outbox. It promises that whatever the journal has is shown in the end, also after a crash between
+// Package publish shows conversations on a chat platform. It turns the events of each into the messages, cards and reactions that people
+// should see, and writes these to the outbox. It promises that everything in the journal is shown eventually, also after a crash between
 // any two steps, and that nothing is shown twice.
 package publish
 
@@ -19,7 +19,7 @@ import (
 	"chorus/internal/room/mention"
 )
 
-// Item is what a watcher of a conversation sees: an event, or live text between two.
+// Item is what a watcher of a conversation receives: an event, or live text between two.
 type Item struct {
 	Event *chat.Event
 	Live  chat.Live
@@ -27,15 +27,15 @@ type Item struct {
 
 // Display is how a conversation is shown.
 type Display struct {
-	Room       bool   // the conversation is a whole channel: other programs read what is posted there
-	ToolOutput bool   // each call and its result are posted
-	Thinking   bool   // what the model thought is posted
-	Name       string // of the agent, in those posts
+	Room       bool   // the conversation is a whole channel: other programs read its messages
+	ToolOutput bool   // post each call and its result
+	Thinking   bool   // post the model's thinking
+	Name       string // the agent's name in those posts
 	Footer     string // off, short or full
-	// NotifyPeople: those whom the agent mentions are notified; without it only programs are.
+	// NotifyPeople notifies the people that the agent mentions; without it only programs are notified.
 	NotifyPeople bool
-	KeepDeleted  bool // the journal keeps the words of deleted messages
-	// Price is what tokens cost, in billionths of a dollar; nil: not known.
+	KeepDeleted  bool // the journal keeps the text of deleted messages
+	// Price is the price of tokens in billionths of a dollar; nil: unknown.
 	Price func(model string, u chat.Usage) int64
 }
 
@@ -56,45 +56,45 @@ type Backend interface {
 	Redact(text string) string
 }
 
-// Store is where wanted messages are written, and how far conversations were published.
+// Store stores wanted messages, and how far conversations were published.
 type Store interface {
 	Reader(ctx context.Context, name string, thread chat.ThreadID) (int64, error)
-	// BehindSince are the threads that a reader has not read to their end, among those that have changed since a
+	// BehindSince returns the threads that a reader has not read completely, among those that have changed since a
 	// mark and some others, and the next mark. Mark 0: among all.
 	BehindSince(ctx context.Context, reader, transport string, mark int64, others []chat.ThreadID) ([]chat.ThreadID, int64, error)
-	// Writes are two numbers that stay the same while nobody writes.
+	// Writes returns two numbers that stay the same while nobody writes.
 	Writes(ctx context.Context) (own, others int64, err error)
 	Plan(ctx context.Context, p journal.Plan) error
 	SetDesired(ctx context.Context, desired ...journal.Desired) error
 }
 
-// Outbox brings to the platform what was written for it.
+// Outbox delivers to the platform what was written for it.
 type Outbox interface {
 	Wake(lanes ...journal.Lane)
 	Preview(lane journal.Lane, key string, body json.RawMessage)
 }
 
-// Options are what a publisher is made of. Nothing may be missing but ShownIn.
+// Options configure a publisher. Only ShownIn may be missing.
 type Options struct {
 	Bot      string // its name, part of its lanes
 	Platform platform.Platform
 	Backend  Backend
 	Outbox   Outbox
-	// ShownIn is where a conversation that is held elsewhere is shown on this platform; nil: none is.
+	// ShownIn returns where this platform shows a conversation that is held elsewhere; nil: it shows none.
 	ShownIn func(ctx context.Context, thread chat.ThreadID) (Shown, error)
 	// Connected reports whether the bot knows who it is: before that nothing can be posted.
 	Connected func() bool
-	// Directory is who and what can be named in a guild.
+	// Directory returns who and what can be named in a guild.
 	Directory func(guild string) mention.Directory
-	// Notifies are those whom a post mentions and who shall notice.
+	// Notifies returns whom a post mentions and notifies.
 	Notifies func(guild, text string, people bool) (users []string)
 	Retry    platform.Retry
 	Log      *slog.Logger
 
-	Typing   time.Duration // between two notices that somebody writes
+	Typing   time.Duration // between two typing notices
 	Preview  time.Duration // between two edits of a message that is being written
-	Idle     time.Duration // after which a conversation without news needs no watcher
-	CallWait time.Duration // how long one call that is not answered delays others
+	Idle     time.Duration // after which a conversation without news is no longer watched
+	CallWait time.Duration // how long one unanswered call delays others
 }
 
 // Publisher publishes the conversations that one bot serves.
@@ -103,7 +103,7 @@ type Publisher struct {
 	transport string // the platform's name
 	caps      platform.Caps
 	cards     approvalcard.Writer
-	typing    platform.Typing  // nil: the platform shows none
+	typing    platform.Typing  // nil: the platform does not show typing
 	threads   platform.Threads // nil: the platform has none
 	work      sync.WaitGroup
 
@@ -112,7 +112,7 @@ type Publisher struct {
 	running       context.Context // ends with the bot; nil: it does not run
 }
 
-// New makes a publisher. Nothing is published yet.
+// New makes a publisher. It publishes nothing yet.
 func New(o Options) *Publisher {
 	p := &Publisher{Options: o, transport: o.Platform.Name(), caps: o.Platform.Caps(), conversations: map[chat.ThreadID]*conversation{}}
 	p.cards = approvalcard.Writer{Platform: p.transport, Caps: p.caps}
@@ -129,10 +129,10 @@ func (p *Publisher) Start(ctx context.Context) {
 	p.work.Go(func() { p.publishAll(ctx) })
 }
 
-// Wait waits until everything has ended that Start began; its context must end, and nobody may call Wake any more.
+// Wait waits for the end of everything that Start began. Its context must end, and nobody may call Wake any more.
 func (p *Publisher) Wait() { p.work.Wait() }
 
-// Wake publishes a conversation, unless that is being done already. It ends with the bot.
+// Wake publishes a conversation, unless that is already happening. It ends with the bot.
 func (p *Publisher) Wake(ctx context.Context, thread chat.ThreadID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,7 +153,7 @@ func (p *Publisher) Wake(ctx context.Context, thread chat.ThreadID) {
 	})
 }
 
-// AskedBy reports whether somebody asked for the run of a conversation that is on.
+// AskedBy reports whether somebody asked for a conversation's active run.
 func (p *Publisher) AskedBy(thread chat.ThreadID, user string) bool {
 	p.mu.Lock()
 	c := p.conversations[thread]
@@ -161,21 +161,21 @@ func (p *Publisher) AskedBy(thread chat.ThreadID, user string) bool {
 	return c != nil && c.askedBy(user)
 }
 
-// Reader is the name under which is stored how far conversations have been published. All
+// Reader is the name under which publishing progress is stored. All
 // bots of a platform share it: each conversation is published by one of them, and which one may change.
 func (p *Publisher) Reader() string { return p.transport }
 
-// lane is where the messages of a channel queue.
+// lane is the queue of a channel's messages.
 func (p *Publisher) lane(channel string) journal.Lane {
 	return journal.Lane{Platform: p.transport, Bot: p.Bot, Channel: channel}
 }
 
-// sweepEvery is how long a conversation that moved unnoticed (in another process, at a
+// sweepEvery limits how long a conversation that changed unnoticed (in another process, at a
 // restart) stays unpublished.
 const sweepEvery = 2 * time.Second
 
-// publishAll looks for conversations that have moved and are not published, until ctx ends.
-// Where nothing was found and nothing was written since, there is nothing to look for.
+// publishAll looks for conversations with unpublished changes until ctx ends.
+// It skips the search if the last one found nothing and nothing was written since.
 func (p *Publisher) publishAll(ctx context.Context) {
 	var seen [2]int64
 	own := &sweep{publisher: p, transport: p.transport}
@@ -195,11 +195,11 @@ func (p *Publisher) publishAll(ctx context.Context) {
 	}
 }
 
-// maxBehind bounds how many are woken by one look.
+// maxBehind limits how many conversations one look wakes.
 const maxBehind = 1000
 
-// sweep knows up to where the journal has been looked at. The first look is at all
-// conversations, every other one at those that have changed since, or were behind then.
+// sweep tracks how far the journal was checked. The first look covers all
+// conversations, every other one those that have changed since, or were behind.
 type sweep struct {
 	publisher *Publisher
 	transport string
@@ -207,7 +207,7 @@ type sweep struct {
 	behind    []chat.ThreadID
 }
 
-// look wakes what is behind; true: nothing of ours was.
+// look wakes the conversations that are behind; true: none of ours was.
 func (s *sweep) look(ctx context.Context) bool {
 	p := s.publisher
 	list, mark, err := p.Backend.BehindSince(ctx, p.Reader(), s.transport, s.mark, s.behind)
@@ -217,7 +217,7 @@ func (s *sweep) look(ctx context.Context) bool {
 		}
 		return false
 	}
-	// What another bot serves is that one's, as long as this program runs.
+	// Conversations that another bot serves stay with it as long as this program runs.
 	s.mark, s.behind = mark, slices.DeleteFunc(list, func(t chat.ThreadID) bool { return !p.Backend.Serves(p.Bot, t) || !s.shown(ctx, t) })
 	for _, thread := range s.behind[:min(len(s.behind), maxBehind)] {
 		p.Wake(ctx, thread)

@@ -81,8 +81,8 @@ func (c *conversation) reaction(r render.Reaction, seq int64, on bool) journal.D
 	return d
 }
 
-// formFields are the fields of a question as a form shows them; none: they do not fit, and the
-// answer is written as words.
+// formFields are the fields of a question for a form; none: they do not fit, and the
+// answer is written as text.
 func (p *Publisher) formFields(fields []chat.Field) (out []platform.FormField) {
 	if len(fields) > platform.MaxFields || slices.ContainsFunc(fields, func(f chat.Field) bool { return f.Name == "" || split.Length(f.Name) > platform.MaxFieldName }) {
 		return nil
@@ -119,8 +119,8 @@ func (p *Publisher) showOptions(thread chat.ThreadID) render.Options {
 	return o
 }
 
-// display shows a conversation as its agent's settings say. In a room there is a status only
-// where it is a panel, which other agents do not take for words.
+// display applies the settings of a conversation's agent. In a room a status is only shown
+// as a panel, which other agents do not take for a message.
 func (p *Publisher) display(o *render.Options, thread chat.ThreadID) {
 	d := p.Backend.Display(thread)
 	o.Status, o.Newest = o.Status && (!d.Room || o.Apart), d.Room
@@ -128,7 +128,7 @@ func (p *Publisher) display(o *render.Options, thread chat.ThreadID) {
 	o.Footer, o.Brief, o.Price = d.Footer != "" && d.Footer != "off", d.Footer == "short", d.Price
 }
 
-// CallLabel is a call in a line.
+// CallLabel describes a call in one line.
 func CallLabel(name string, raw []byte) string {
 	var args map[string]any
 	_ = json.Unmarshal(raw, &args) // what is no object has no detail

@@ -13,16 +13,16 @@ import (
 	"chorus/internal/platform"
 )
 
-// WriteAgain says how a command that was written is confirmed.
+// WriteAgain explains how to confirm a written command.
 const WriteAgain = "To confirm, write it again with --yes at the end."
 
-// The actions of the buttons below a question: pressConfirm does what was asked for, pressLeave leaves everything as it is.
+// The actions of the buttons below a question: pressConfirm runs the command, pressLeave drops it.
 const (
 	pressConfirm = "confirm"
 	pressLeave   = "leave"
 )
 
-// maxButton is how many bytes platforms keep with a button.
+// maxButton is how many bytes platforms store in a button.
 const maxButton = 100
 
 // ask keeps a command until the same person confirms it.
@@ -51,8 +51,8 @@ func (s *Set) ask(key, shown string, written bool, c confirmation) platform.Answ
 	return platform.Answer{Text: shown, Buttons: []platform.Button{{Label: yes, Value: value, Style: style}, {Label: no, Value: platform.ButtonValue(pressLeave, key)}}}
 }
 
-// carry is what a button says of the command that it confirms, so that a yes is understood by the next process as well: key, person,
-// command and input. False: it does not fit, or the yes holds for something that was shown and is in memory only.
+// carry encodes a command in the button that confirms it, so that the next process also understands a press: key, person,
+// command and input. False: it does not fit, or the confirmation is for something shown that is only in memory.
 func carry(key string, c confirmation) (string, bool) {
 	in, values := reflect.ValueOf(c.in), url.Values{}
 	rest := reflect.New(in.Type()).Elem()
@@ -72,13 +72,13 @@ func carry(key string, c confirmation) (string, bool) {
 		}
 	}
 	if index := c.d.KeyIndex(); index != nil {
-		rest.FieldByIndex(index).SetZero() // it is the question's
+		rest.FieldByIndex(index).SetZero() // it belongs to the question
 	}
 	out := key + ":" + c.by.ID + ":" + strings.ReplaceAll(c.line.Words, " ", "/") + "?" + values.Encode()
 	return out, rest.IsZero() && c.by.ID != "" && !strings.Contains(c.by.ID, ":") && len(platform.ButtonValue(pressConfirm, out)) <= maxButton
 }
 
-// carried is what carry wrote, asked by whoever presses; false: the button says nothing, or names another person or an unknown command.
+// carried decodes what carry wrote for the person who presses; false: the button contains nothing, or another person or an unknown command.
 func (s *Set) carried(ctx context.Context, rest, key string, by chat.Principal) (confirmation, bool) {
 	who, rest, _ := strings.Cut(rest, ":")
 	path, query, ok := strings.Cut(rest, "?")
@@ -92,7 +92,7 @@ func (s *Set) carried(ctx context.Context, rest, key string, by chat.Principal) 
 		i.Text[name] = values.Get(name)
 	}
 	bare := *s
-	bare.o.Context = nil // it is about what was asked then, not about what is meant here by now
+	bare.o.Context = nil // the confirmation is about the original context, not the current one
 	in, err := bare.input(ctx, e, i)
 	if err != nil {
 		return confirmation{}, false
@@ -112,13 +112,13 @@ func (s *Set) confirmed(key string, by operation.Caller) (confirmation, bool) {
 	return c, true
 }
 
-// What is said to presses that come to nothing.
+// Answers to presses without effect.
 const (
 	answeredBefore = "This was already answered."
 	tooLate        = "That was too long ago; repeat the command."
 )
 
-// Press carries out what was confirmed; false: the button is none of these.
+// Press runs a confirmed command; false: the button is not one of these.
 func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, bool) {
 	action, id, ok := platform.ReadButton(p.Value)
 	if !ok || action != pressConfirm && action != pressLeave {
@@ -137,7 +137,7 @@ func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	}
 	c, mine := s.confirmed(key, by)
 	if !mine && !waits && action == pressConfirm && time.Since(p.MessageAt) < confirmTime {
-		if c, mine = s.carried(ctx, rest, key, by.Principal); mine { // asked by a process that has ended since
+		if c, mine = s.carried(ctx, rest, key, by.Principal); mine { // asked by a process that has ended
 			mine = s.takeCarried(key, by.Principal)
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	return answer, true
 }
 
-// takeCarried notes that a question of another process is answered; false: it was before.
+// takeCarried records that a question of another process is answered; false: it already was.
 func (s *Set) takeCarried(key string, by chat.Principal) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

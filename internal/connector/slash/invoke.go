@@ -16,7 +16,7 @@ import (
 	"chorus/internal/room"
 )
 
-// confirmation is a command that waits for a second yes.
+// confirmation is a command that waits for confirmation.
 type confirmation struct {
 	entry
 	in    any
@@ -25,15 +25,15 @@ type confirmation struct {
 	over  bool // it was answered: a second press changes nothing
 }
 
-// confirmTime is how long a confirmation is waited for.
+// confirmTime is how long a confirmation is accepted.
 const confirmTime = 10 * time.Minute
 
-// maxFile is what goes along with an answer.
+// maxFile limits the file of an answer.
 const maxFile = 8 << 20
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
 
-// Invoke carries out a command; false: it is none of these.
+// Invoke runs a command; false: it is not one of these.
 func (s *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answer, bool) {
 	e, ok := s.paths[i.Path]
 	if !ok {
@@ -67,7 +67,7 @@ func (s *Set) Invoke(ctx context.Context, i platform.Invocation) (platform.Answe
 	return s.ask(key, shown, i.Written, confirmation{e, in.Interface(), by.Principal, time.Now().Add(confirmTime), false}), true
 }
 
-// caller is who asks, with what the platform lets them do where they are.
+// caller is the person who asks, with what the platform lets them do in this place.
 func (s *Set) caller(who room.Author, in room.Channel, absent bool, allowed platform.Allowed) operation.Caller {
 	by := s.o.Caller(who, in, absent)
 	by.Manages = by.Here != "" && allowed.ManageMessages
@@ -85,7 +85,7 @@ func (s *Set) mayNot(e entry, by operation.Caller, allowed platform.Allowed) str
 	return ""
 }
 
-// showFirst is what somebody must see before a command is carried out. What the command's input lacks is taken from it.
+// showFirst returns what somebody must see before a command runs. It fills in missing input from that.
 func (s *Set) showFirst(ctx context.Context, e entry, by operation.Caller, in reflect.Value) (string, error) {
 	if e.line.First == "" {
 		return cmp.Or(operation.Render(e.line.Ask, in.Interface(), nil), e.d.Help+"? This cannot be undone."), nil
@@ -122,7 +122,7 @@ func (s *Set) showFirst(ctx context.Context, e entry, by operation.Caller, in re
 	return shown.text(ask.Interface(), out, 0), nil
 }
 
-// execute runs an operation and says what came of it.
+// execute runs an operation and describes the result.
 func (s *Set) execute(ctx context.Context, e entry, by operation.Caller, in any) platform.Answer {
 	if e.d.Shape == operation.Streamed {
 		return says("This cannot be streamed here.")

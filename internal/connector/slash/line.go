@@ -12,10 +12,10 @@ import (
 	"chorus/internal/room"
 )
 
-// Where there is no list of commands, people write them: "/context save description=before the change", or
-// "/context save before the change". What has several words and is not the last stands in quotes.
+// If there is no list of commands, people write them: "/context save description=before the change", or
+// "/context save before the change". A value of several words that is not the last must be quoted.
 
-// Find finds the command that words behind a slash begin with, and what follows; nil: there is none.
+// Find finds the command that the words after a slash start with, and the rest; nil: there is none.
 func Find(list []platform.Command, words string) (found *platform.Command, path, rest string) {
 	for {
 		words = strings.TrimLeftFunc(words, unicode.IsSpace)
@@ -35,10 +35,10 @@ func Find(list []platform.Command, words string) (found *platform.Command, path,
 	}
 }
 
-// Confirms is the word behind a command that says yes to what it asked.
+// Confirms at the end of a command confirms it.
 const Confirms = "--yes"
 
-// token is a word, or what stands in quotes, with the space before it.
+// token is a word or a quoted text, with the space before it.
 type token struct {
 	space, raw, name, text string
 	quoted                 bool
@@ -73,15 +73,15 @@ func tokens(line string) (out []token) {
 	}
 }
 
-// takesOne reports whether an option has a value of one word.
+// takesOne reports whether an option's value is a single word.
 func takesOne(o platform.Option) bool {
 	return o.Completes || len(o.Choices) > 0 || o.Kind != platform.Text
 }
 
-// Read fills in what follows a command: name=value, and what has no name for the first option that is left. The last
-// option that is text takes all further words. It says what is wrong with it. Persons are left as they were written.
+// Read parses the options of a command: name=value, and values without a name for the first free option. The last
+// text option takes all further words. It returns what is wrong. Persons stay as they were written.
 func Read(i *platform.Invocation, options []platform.Option, rest string) (wrong string) {
-	given, last := map[string]string{}, "" // last is the option that further words belong to
+	given, last := map[string]string{}, "" // last is the option that takes further words
 	i.Written = true
 	list := tokens(rest)
 	if n := len(list); n > 0 && list[n-1].raw == Confirms {
@@ -123,8 +123,8 @@ func Read(i *platform.Invocation, options []platform.Option, rest string) (wrong
 	return ""
 }
 
-// Line carries out a command that somebody wrote; false: its first word is none of these. With a first word alone it says
-// what can follow.
+// Line runs a command that somebody wrote; false: its first word is not one of these. For a first word alone it
+// lists the subcommands.
 func (s *Set) Line(ctx context.Context, i platform.Invocation, line string) (platform.Answer, bool) {
 	c, path, rest := Find(s.list, strings.TrimPrefix(strings.TrimSpace(line), "/"))
 	if path == "" {

@@ -1,10 +1,10 @@
 // Package slash makes the commands of a chat platform from operations: their options, the values that are
-// suggested while somebody types, and the answer. It reads them from lines of text, too, where a platform or a
-// terminal has no list of commands.
+// suggested while somebody types, and the answer. It also parses them from lines of text, for platforms and
+// terminals without a list of commands.
 //
 // It knows no platform: commands and invocations are the neutral ones of internal/platform. It promises that an
-// operation runs as whoever gave the command, with the scopes that the wiring gives them; that an idempotency key is
-// the invocation's id; and that nothing is destroyed, and nothing that must be seen first is done, before the same
+// operation runs as the person who gave the command, with the scopes that the wiring gives them; that the invocation's
+// id is the idempotency key; and that nothing is destroyed, and nothing that must be seen first is done, before the same
 // person has confirmed what they were shown.
 package slash
 
@@ -24,25 +24,25 @@ import (
 	"chorus/internal/text"
 )
 
-// Options are what the commands are made of.
+// Options configure the commands.
 type Options struct {
 	Executor   operation.Executor
 	Operations *operation.Set
 	Surroundings
-	// MaxText is how many characters an answer has at most; what is longer ends with where to find the rest. 0: any.
+	// MaxText is the maximum length of an answer; a longer one ends with where to find the rest. 0: unlimited.
 	MaxText int
-	// Groups say what commands with the same first word are about.
+	// Groups describe commands with the same first word.
 	Groups map[string]string
 }
 
-// Surroundings say who gives a command, and where.
+// Surroundings describe who gives a command, and where.
 type Surroundings struct {
-	// Caller is somebody of the platform with what they may ask for, in a place that they see; absent: the bot does not.
+	// Caller is a person of the platform with their scopes, in a place that they see; absent: the bot does not see it.
 	Caller func(by room.Author, in room.Channel, absent bool) operation.Caller
-	// Context is what stands for a value that was left out: which agent answers in this channel, which session it is.
+	// Context is the value for an omitted option: which agent answers in this channel, which session it is.
 	// "" and nil: nothing.
 	Context func(ctx context.Context, i platform.Invocation, what string) string
-	// Choices are what is meant first by a noun where a command is given; nil: nothing in particular.
+	// Choices are the first suggestions for a noun in this place; nil: none in particular.
 	Choices func(ctx context.Context, i platform.Invocation, noun string) []platform.Choice
 	// Refused is the answer for somebody who may not use an operation, and says who may; nil: the operation's own.
 	Refused func(d *operation.Definition) string
@@ -56,26 +56,26 @@ type Set struct {
 	*waiting
 }
 
-// waiting is what people have not confirmed yet.
+// waiting holds unconfirmed commands.
 type waiting struct {
 	mu      sync.Mutex
-	pending map[string]confirmation // by the invocation's id, or by what was written
+	pending map[string]confirmation // by the invocation's id, or by the written text
 }
 
 type entry struct {
 	d    *operation.Definition
 	line operation.Slash
-	none string // what is said of an empty list
+	none string // the text for an empty list
 }
 
-// What platforms take at most: options of a command or suggested values, and characters of a description or a value.
+// The limits of platforms: options of a command or suggested values, and characters of a description or a value.
 const (
 	maxOptions     = 25
 	maxDescription = 100
 	maxValue       = 100
 )
 
-// New makes the commands of a set. It fails where a platform would refuse them.
+// New makes the commands of a set. It fails if a platform would refuse them.
 func New(o Options) (*Set, error) {
 	s := &Set{o: o, paths: map[string]entry{}, waiting: &waiting{pending: map[string]confirmation{}}}
 	for _, d := range o.Operations.All() {
@@ -98,7 +98,7 @@ func New(o Options) (*Set, error) {
 	return s, nil
 }
 
-// typedHere is a sentence that names a command of the terminal, for those who type commands here: the same command, or without it where there is none.
+// typedHere rewrites a terminal command in a sentence for people who type commands here: as the same slash command, or without it if there is none.
 func (s *Set) typedHere(sentence string) string {
 	before, command, ok := strings.Cut(sentence, "chorus ")
 	if !ok {
@@ -113,8 +113,8 @@ func (s *Set) typedHere(sentence string) string {
 	return strings.TrimSpace(before[:max(strings.LastIndexAny(before, ";,"), 0)])
 }
 
-// topicOf is under which topic the command of an operation is found: reading is looking. What
-// else there is has its own.
+// topicOf is the help topic of an operation's command: reading is looking. Groups
+// have their own.
 func topicOf(d *operation.Definition) string {
 	if d.Effect == operation.Reads {
 		return platform.TopicLook
@@ -122,14 +122,14 @@ func topicOf(d *operation.Definition) string {
 	return ""
 }
 
-// As is the same commands for a bot that knows people and places.
+// As returns the same commands for a bot that knows people and places.
 func (s *Set) As(around Surroundings) *Set {
 	own := *s
 	own.o.Surroundings = around
 	return &own
 }
 
-// insert hangs a command below the groups that its words name.
+// insert adds a command below the groups that its words name.
 func (s *Set) insert(list []platform.Command, words []string, leaf platform.Command) []platform.Command {
 	if len(words) == 1 {
 		return append(list, leaf)
@@ -144,7 +144,7 @@ func (s *Set) insert(list []platform.Command, words []string, leaf platform.Comm
 	return list
 }
 
-// fields are those of an operation that a command offers.
+// fields are the operation's fields that a command offers.
 func (e entry) fields() (list []operation.Field) {
 	only := strings.Fields(e.line.Options)
 	for _, f := range e.d.Fields() {
@@ -157,7 +157,7 @@ func (e entry) fields() (list []operation.Field) {
 	return list
 }
 
-// optionsOf are the options, the required ones first as platforms want it.
+// optionsOf returns the options, the required ones first as platforms want it.
 func optionsOf(d *operation.Definition, line operation.Slash) []platform.Option {
 	var required, others []platform.Option
 	for _, f := range (entry{d: d, line: line}).fields() {
@@ -201,10 +201,10 @@ func optionName(f operation.Field) string {
 	return b.String()
 }
 
-// List is the commands, as a platform is told.
+// List returns the commands for a platform.
 func (s *Set) List() []platform.Command { return s.list }
 
-// input makes the operation's input of an invocation.
+// input builds the operation's input from an invocation.
 func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflect.Value, error) {
 	in := reflect.New(e.d.In).Elem()
 	for name, value := range e.line.Set {
@@ -236,7 +236,7 @@ func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflec
 	return in, nil
 }
 
-// Complete suggests values for an option that somebody types; false: the command is none of these.
+// Complete suggests values for an option that somebody types; false: the command is not one of these.
 func (s *Set) Complete(ctx context.Context, i platform.Invocation, option string) ([]platform.Choice, bool) {
 	e, ok := s.paths[i.Path]
 	if !ok {
@@ -250,7 +250,7 @@ func (s *Set) Complete(ctx context.Context, i platform.Invocation, option string
 					return here, true
 				}
 			}
-			delete(i.Text, option) // what is not whole is no input
+			delete(i.Text, option) // an incomplete value is no input
 			in, err := s.input(ctx, e, i)
 			if err != nil {
 				in = reflect.New(e.d.In).Elem()
@@ -261,7 +261,7 @@ func (s *Set) Complete(ctx context.Context, i platform.Invocation, option string
 	return nil, true
 }
 
-// likeTyped are the choices that hold what somebody has typed, as many as platforms show.
+// likeTyped returns the choices that contain what somebody has typed, as many as platforms show.
 func likeTyped(list []platform.Choice, typed string) (out []platform.Choice) {
 	for _, c := range list {
 		if strings.Contains(strings.ToLower(c.Value+" "+c.Label), typed) && len(c.Value) <= maxValue && len(out) < maxOptions {
@@ -271,8 +271,8 @@ func likeTyped(list []platform.Choice, typed string) (out []platform.Choice) {
 	return out
 }
 
-// choices are things of a noun that somebody may mean: with what they are, where their list says so. What the list needs to know is
-// taken from what was given with the command so far.
+// choices returns things of a noun, with a description if their list has one. Required input of the list is
+// taken from the command's options so far.
 func (s *Set) choices(ctx context.Context, by operation.Caller, noun, typed string, e entry, in reflect.Value) (out []platform.Choice) {
 	if list, ok := s.o.Operations.Named(noun + ".list"); ok && list.Label != "" {
 		ask := reflect.New(list.In).Elem()

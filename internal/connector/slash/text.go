@@ -11,8 +11,8 @@ import (
 	"chorus/internal/operation"
 )
 
-// text is an output for people: as the command says, else a sentence, else a table. At most so many characters (0: any)
-// are shown; what is left out is said with where it is found.
+// text is an output for people: the command's own text, otherwise a sentence, otherwise a table. It shows at most so many characters (0: all)
+// and says where to find the rest.
 func (e entry) text(in, out any, most int) string {
 	if !e.isList(out) {
 		return e.capped(e.single(in, out), most)
@@ -48,13 +48,13 @@ func (e entry) text(in, out any, most int) string {
 	return fmt.Sprintf("%s\n%d more%s", strings.Join(lines[:shown], "\n"), len(lines)-shown, e.elsewhere())
 }
 
-// usableFirst are the items of a list, of those that are ready or not the ready ones first: a long list is not shown to its end.
+// usableFirst puts the ready items of a list first, because a long list is not shown completely.
 func usableFirst(items []any) []any {
 	slices.SortStableFunc(items, func(a, b any) int { return notReady(a) - notReady(b) })
 	return items
 }
 
-// notReady is 1 for what says that it is not ready.
+// notReady is 1 for an item that says that it is not ready.
 func notReady(item any) int {
 	if v, ok := operation.Value(item, "ready"); ok && v.Kind() == reflect.Bool && !v.Bool() {
 		return 1
@@ -80,7 +80,7 @@ func (e entry) single(in, out any) string {
 	return cmp.Or(strings.ReplaceAll(strings.Join(lines, "\n"), "**** ", ""), e.none, "done")
 }
 
-// capped cuts a text at the end of a line; a block that is open is closed.
+// capped cuts a text at the end of a line and closes an open code block.
 func (e entry) capped(whole string, most int) string {
 	if most == 0 || utf8.RuneCountInString(whole) <= most {
 		return whole
@@ -95,7 +95,7 @@ func (e entry) capped(whole string, most int) string {
 	return cut + "\nThis is not complete" + e.elsewhere()
 }
 
-// elsewhere says where the whole is found.
+// elsewhere says where to find the rest.
 func (e entry) elsewhere() string {
 	var where []string
 	if e.d.Page != "" {

@@ -9,19 +9,19 @@ import (
 	"chorus/internal/platform"
 )
 
-// Suggestion is how a line that somebody types could go on.
+// Suggestion is a possible continuation of a typed line.
 type Suggestion struct {
-	Line  string // the whole line, if it is chosen; "": it cannot be, it only says what is expected
+	Line  string // the whole line if it is chosen; "": it only says what is expected
 	Label string
 	About string
 }
 
-// Typing is the option of a command whose value somebody is about to type.
+// Typing is the option of a command whose value is being typed.
 type Typing struct {
 	Path   string
 	Option platform.Option
-	Typed  string // the beginning of the value
-	before string // the line up to the value, with the option's name where it was written
+	Typed  string // the start of the value
+	before string // the line up to the value, including the option's name if it was written
 }
 
 // With is the line with a value for the option.
@@ -32,7 +32,7 @@ func (t Typing) With(value string) string {
 	return t.before + value + " "
 }
 
-// Suggest says how a line could go on: which commands and options there are, and of which option the value is being typed.
+// Suggest returns possible continuations of a line: commands and options, and the option whose value is being typed.
 // nil: of none.
 func Suggest(list []platform.Command, line string) ([]Suggestion, *Typing) {
 	words, ok := strings.CutPrefix(strings.TrimLeftFunc(line, unicode.IsSpace), "/")
@@ -57,7 +57,7 @@ func Suggest(list []platform.Command, line string) ([]Suggestion, *Typing) {
 	}
 }
 
-// commandsWith are the commands whose names begin so.
+// commandsWith returns the commands whose names begin so.
 func commandsWith(list []platform.Command, path, typed string) (out []Suggestion) {
 	head := "/" + strings.ReplaceAll(path, "/", " ")
 	if path != "" {
@@ -71,7 +71,7 @@ func commandsWith(list []platform.Command, path, typed string) (out []Suggestion
 	return out
 }
 
-// optionsFor is what can follow a command whose name was typed.
+// optionsFor returns what can follow a command's name.
 func optionsFor(options []platform.Option, path, line, rest string) ([]Suggestion, *Typing) {
 	list, typed := tokens(rest), ""
 	if n := len(list); n > 0 && !unicode.IsSpace(rune(line[len(line)-1])) {
@@ -106,7 +106,7 @@ func optionsFor(options []platform.Option, path, line, rest string) ([]Suggestio
 	return append(t.choices(), out...), t
 }
 
-// givenBy are the options that words have filled, and the one that further words belong to.
+// givenBy returns the options that the words have filled, and the one that takes further words.
 func givenBy(options []platform.Option, list []token) (given map[string]bool, last string) {
 	given = map[string]bool{}
 	for _, t := range list {
@@ -128,7 +128,7 @@ func givenBy(options []platform.Option, list []token) (given map[string]bool, la
 	return given, last
 }
 
-// choices are the values that the option's definition names, or what is expected where it names none.
+// choices are the values in the option's definition, or a description of what is expected.
 func (t Typing) choices() (out []Suggestion) {
 	o := t.Option
 	add := func(value, label string) {
@@ -153,7 +153,7 @@ func (t Typing) choices() (out []Suggestion) {
 	return out
 }
 
-// Explain says how a command is written, or which there are below a word; "": there is none.
+// Explain describes how to write a command, or lists a word's subcommands; "": there is none.
 func Explain(list []platform.Command, words string) string {
 	c, path, rest := Find(list, strings.TrimPrefix(strings.TrimSpace(words), "/"))
 	switch {

@@ -8,13 +8,13 @@ import (
 	"chorus/internal/workview"
 )
 
-// On a board a task is a post: the card is its first message, its title the task's, its state a tag. Calls and what the worker does stand in
-// it. It is a row of the outbox like any other card; what is different is the platform's to do.
+// On a board a task is a post: the card is its first message, its title is the task's, and a tag shows its state. Calls and the worker's messages are
+// in the post. It is an outbox row like any other card; the platform handles the difference.
 
-// errNoPostYet says that somebody is to be called in a post that is being made: it is looked at again.
+// errNoPostYet means that a post is still being created for a call: try again later.
 var errNoPostYet = errors.New("the post of a task is not there yet")
 
-// callWithin is how long a call waits for its post. After that whoever it was for finds the post alone.
+// callWithin is how long a call waits for its post. After that people find the post themselves.
 const callWithin = 2 * time.Minute
 
 // isBoard reports whether a channel is a board.

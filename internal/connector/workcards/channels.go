@@ -18,13 +18,13 @@ import (
 	"chorus/internal/workview"
 )
 
-// leads reports whether this bot does what is no agent's in particular.
+// leads reports whether this bot does what belongs to no agent in particular.
 func (c *Cards) leads() bool {
 	thread, err := chat.NewThreadID(chat.WorkTransport, "any", "any", chat.DefaultAgent)
 	return err == nil && c.Backend.Serves(c.Name, thread)
 }
 
-// finishChannels makes and archives the channels that were asked for. Each is found again if it was made before a crash.
+// finishChannels creates and archives the requested channels. A channel that was created before a crash is found again.
 func (c *Cards) finishChannels(ctx context.Context) error {
 	if !c.leads() {
 		return nil
@@ -50,7 +50,7 @@ func (c *Cards) finishChannels(ctx context.Context) error {
 	return nil
 }
 
-// makeChannel gives a project the channel that was asked for with it.
+// makeChannel creates the channel that was requested with a project.
 func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 	var wish work.ChannelWish
 	if len(m.Value) == 0 || json.Unmarshal(m.Value, &wish) != nil {
@@ -59,7 +59,7 @@ func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 	p, err := c.o.Work.Project(ctx, m.Key)
 	switch {
 	case errors.Is(err, journal.ErrUnknown):
-		return nil // it is not there yet, or never will be
+		return nil // it does not exist yet, or never will
 	case err != nil:
 		return err
 	case p.Channel != "":
@@ -98,7 +98,7 @@ func (c *Cards) makeChannel(ctx context.Context, m journal.Memo) error {
 	return c.Backend.Forget(ctx, work.MemoWantedChannel, m.Key)
 }
 
-// wished is the guild in which a channel is to be made, and beside which other one. "": not on this platform.
+// wished is the guild for a requested channel, and the channel next to it. "": not on this platform.
 func (c *Cards) wished(wish work.ChannelWish) (guild, beside string) {
 	if transport, place, ok := strings.Cut(wish.Place, ":"); ok {
 		if transport != c.Transport() {
@@ -123,7 +123,7 @@ func (c *Cards) wished(wish work.ChannelWish) (guild, beside string) {
 	return guild, ""
 }
 
-// channelFor finds the channel that was made for a project, or makes it.
+// channelFor finds the channel that was created for a project, or creates it.
 func (c *Cards) channelFor(ctx context.Context, channels platform.Channels, p work.Project, guild, beside string, wish work.ChannelWish) (room.Channel, error) {
 	topic := "The tasks of the project " + p.ID + "."
 	list, err := channels.ChannelsOf(ctx, guild)
@@ -139,7 +139,7 @@ func (c *Cards) channelFor(ctx context.Context, channels platform.Channels, p wo
 		Reason: "project " + p.ID + ", asked for by " + split.Clip(wish.By, 100)})
 }
 
-// archiveChannel archives the channel of a project that is gone.
+// archiveChannel archives the channel of a deleted project.
 func (c *Cards) archiveChannel(ctx context.Context, m journal.Memo) error {
 	if len(m.Value) == 0 {
 		return nil
@@ -160,10 +160,10 @@ func (c *Cards) archiveChannel(ctx context.Context, m journal.Memo) error {
 	return c.Backend.Forget(ctx, work.MemoArchiveChannel, m.Key)
 }
 
-// window is over how long the tokens of a project are counted.
+// window is the period over which the tokens of a project are counted.
 const window = 24 * time.Hour
 
-// showBudget says, once a day, that a project has used up its tokens.
+// showBudget reports, once a day, that a project has used up its tokens.
 func (c *Cards) showBudget(ctx context.Context, project string) error {
 	p, err := c.o.Work.Project(ctx, project)
 	if err != nil || p.TokenLimit == 0 || !c.leads() {

@@ -17,12 +17,12 @@ import (
 	"chorus/internal/work"
 )
 
-// A thread that takes the notes of a project begins with a list of them, which is edited as they change. Its buttons show a note to whoever presses, with
-// their rights, and offer to make a task of it. The list is a row of the outbox, as cards are: there is one, whenever the process dies.
+// A thread that takes the notes of a project starts with a list of them, which is edited as they change. Its buttons show a note to the person who presses, with
+// their rights, and offer to turn it into a task. The list is a row of the outbox, as cards are: there is only one, whenever the process dies.
 
-// The sizes of the list and of a note that is shown.
+// The sizes of the list and of a shown note.
 const (
-	maxListed    = 20 // what a message has room for
+	maxListed    = 20 // what fits into a message
 	maxNoteLabel = 70
 	maxNoteText  = 1500
 )
@@ -33,14 +33,14 @@ const (
 	promoteNote = "task"
 )
 
-// noteMark names a note of a project in a button, which has no room for its name.
+// noteMark identifies a note of a project in a button, which has no room for its name.
 func noteMark(name string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(name))) }
 
 func noteButton(action, label string, n operations.Note) platform.Button {
 	return platform.Button{Label: label, Value: platform.ButtonValue(platform.PressNote, action+":"+n.Project+":"+noteMark(n.Name))}
 }
 
-// showNotes brings the lists of a project's notes up to date, in all threads that take them.
+// showNotes updates the lists of a project's notes in all threads that take them.
 func (c *Cards) showNotes(ctx context.Context, project string, seq int64) error {
 	if !c.leads() || !c.Caps().Buttons || !c.Caps().Edits {
 		return nil
@@ -79,7 +79,7 @@ func (c *Cards) showNotes(ctx context.Context, project string, seq int64) error 
 	return nil
 }
 
-// noteList is the list of a project's notes, those that changed last first.
+// noteList is the list of a project's notes, the last changed ones first.
 func (c *Cards) noteList(p work.Project, notes []operations.Note) platform.Post {
 	slices.SortStableFunc(notes, func(a, b operations.Note) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))

@@ -14,7 +14,7 @@ import (
 	"chorus/internal/workview"
 )
 
-// places are channels and threads of which something is known, so that nobody tries it again and again. They are forgotten with the
+// places remembers channels and threads, so that nothing is tried again and again. It lasts as long as the
 // process.
 type places struct {
 	mu   sync.Mutex
@@ -36,13 +36,13 @@ func (p *places) is(id string) bool {
 	return p.list[id]
 }
 
-// cardWithin is how long after a task moved its card is surely wanted.
+// cardWithin is how long after a task moved a card is sure to be wanted.
 const cardWithin = time.Minute
 
-// maxName is how long the name of a thread may be.
+// maxName is the maximum length of a thread's name.
 const maxName = 90
 
-// ShownIn is where what a task's worker does is shown: in a thread below its card, which is opened when there is something to show.
+// ShownIn returns where a task's worker is shown: in a thread below its card, which is opened when there is something to show.
 func (c *Cards) ShownIn(ctx context.Context, thread chat.ThreadID) (publish.Shown, error) {
 	if thread.Transport() != chat.WorkTransport || c.threads == nil {
 		return publish.Shown{}, nil

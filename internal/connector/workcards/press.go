@@ -19,7 +19,7 @@ import (
 
 var _ connector.Commands = (*Cards)(nil)
 
-// button is the one for an action. It carries the attempt that whoever presses it saw.
+// button is the button for an action. It contains the attempt that the person saw.
 func button(t work.Task, a workview.Action) platform.Button {
 	what := platform.PressTask
 	switch {
@@ -51,7 +51,7 @@ func (*Cards) Complete(context.Context, platform.Invocation, string) ([]platform
 	return nil, false
 }
 
-// otherVersion answers a button that nobody knows any more.
+// otherVersion is the answer to an unknown button.
 const otherVersion = "This button is from another version of Chorus and no longer works."
 
 func says(text string) platform.Answer { return platform.Answer{Text: text} }
@@ -72,7 +72,7 @@ func (c *Cards) Press(ctx context.Context, p platform.Press) (platform.Answer, b
 	return c.pressed(ctx, p, workview.Action(parts[0]), parts[1], parts[2]), true
 }
 
-// Fill implements connector.Fills: the description of a task stands in the form that changes it.
+// Fill implements connector.Fills: the form for changing a task contains its description.
 func (c *Cards) Fill(ctx context.Context, p platform.Press, f platform.Form) (platform.Form, bool) {
 	what, id, ok := platform.ReadButton(p.Value)
 	parts := strings.Split(id, ":")
@@ -81,7 +81,7 @@ func (c *Cards) Fill(ctx context.Context, p platform.Press, f platform.Form) (pl
 	}
 	t, err := operations.GetTask.Call(ctx, c.Backend, c.o.Caller(p.By, p.In, p.Absent), operations.TaskRef{ID: parts[1]})
 	switch {
-	case err != nil: // whoever may not see the task is told so when they have written
+	case err != nil: // somebody who may not see the task is told when they have written
 	case split.Length(t.Description) > f.Max || c.Backend.Redact(t.Description) != t.Description:
 		f.Hint = "Its text cannot be shown here. What you write takes its place."
 	default:
@@ -90,13 +90,13 @@ func (c *Cards) Fill(ctx context.Context, p platform.Press, f platform.Form) (pl
 	return f, true
 }
 
-// pressed does what a button says, if that is still possible.
+// pressed runs a button's action if that is still possible.
 func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action, id, attempt string) platform.Answer {
 	if !a.Reads() && !p.Allowed.Write {
 		return says("You may not write here, so you cannot do this here.")
 	}
 	by := c.o.Caller(p.By, p.In, p.Absent)
-	// The operation is asked first whether the task is anything to whoever presses: what they may not see they are told nothing of.
+	// First ask the operation whether the person may see the task: about hidden tasks they are told nothing.
 	if _, err := operations.GetTask.Call(ctx, c.Backend, by, operations.TaskRef{ID: id}); err != nil {
 		return says(c.UserMessage(err))
 	}
@@ -123,7 +123,7 @@ func (c *Cards) pressed(ctx context.Context, p platform.Press, a workview.Action
 	return answer
 }
 
-// act carries out the operation of an action.
+// act runs the operation of an action.
 func (c *Cards) act(ctx context.Context, by operation.Caller, a workview.Action, t work.Task, words string) (answer platform.Answer, err error) {
 	ref := operations.TaskRef{ID: t.ID}
 	plan := t.State == work.AwaitingPlanApproval

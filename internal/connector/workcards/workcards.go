@@ -1,10 +1,10 @@
-// Package workcards shows the tasks of projects on a chat platform: in the channel that a project is linked to every task that
-// moves has a card, which is edited as the task moves and has the buttons that are legal now. Below the card a thread shows what
-// its worker does. Whoever is needed is called by a short message that answers the card. A thread that takes notes begins with their list.
+// Package workcards shows the tasks of projects on a chat platform. In the linked channel of a project every active
+// task has a card, which is edited as the task moves and has buttons for the currently legal actions. A thread below the card shows what
+// its worker does. People who are needed are called by a short message that answers the card. A thread that takes notes starts with their list.
 //
-// It promises that a card is made once and a call is posted once, whenever the process dies: what is wanted is written to the
-// outbox under a name of its own before the reader of the events moves on. A button does what the operation of its name does, with
-// the rights of whoever presses it, and one that is no longer legal says so.
+// It promises that a card is created once and a call is posted once, whenever the process dies: what is wanted is written to the
+// outbox under its own name before the reader of the events moves on. A button does what the operation of its name does, with
+// the rights of the person who presses it, and says so if it is no longer legal.
 package workcards
 
 import (
@@ -35,22 +35,22 @@ type Work interface {
 	Results(ctx context.Context, task string) ([]work.Result, error)
 	Needs(ctx context.Context, id string) ([]work.Task, error)
 	Dependents(ctx context.Context, id string) ([]work.Task, error)
-	// OfChannel finds the project that a channel belongs to; ErrUnknown if there is none.
+	// OfChannel finds the project of a channel; ErrUnknown if there is none.
 	OfChannel(ctx context.Context, channel string) (work.Project, error)
 	SpentBy(ctx context.Context, since time.Time) ([]work.Spent, error)
-	// ChangeProject changes a project and writes down what happened.
+	// ChangeProject changes a project and records the event.
 	ChangeProject(ctx context.Context, id string, change func(*work.Project) (work.Event, error)) (work.Project, error)
 }
 
-// Options are what cards are made with.
+// Options configure cards.
 type Options struct {
 	Work Work
-	// Caller is somebody of the platform with what they may ask for.
+	// Caller is a person of the platform with their scopes.
 	Caller func(by room.Author, in room.Channel, absent bool) operation.Caller
 	Every  time.Duration // between two looks for events; 0: a second
 }
 
-// Cards are those of one bot.
+// Cards are the cards of one bot.
 type Cards struct {
 	*connector.Bot
 	o       Options
@@ -60,7 +60,7 @@ type Cards struct {
 	opened  places // cards that have a thread
 }
 
-// New makes the cards of a bot. Nothing is shown before Run.
+// New makes the cards of a bot. They show nothing before Run.
 func New(b *connector.Bot, o Options) *Cards {
 	o.Every = cmp.Or(o.Every, time.Second)
 	c := &Cards{Bot: b, o: o, woken: make(chan struct{}, 1)}
@@ -68,9 +68,9 @@ func New(b *connector.Bot, o Options) *Cards {
 	return c
 }
 
-// Run shows what happens until ctx ends.
+// Run shows events until ctx ends.
 func (c *Cards) Run(ctx context.Context) {
-	if _, err := c.position(ctx); err != nil && ctx.Err() == nil { // what happens from now on is shown, also before there is a connection
+	if _, err := c.position(ctx); err != nil && ctx.Err() == nil { // later events are shown, even those before there is a connection
 		c.Log.Warn("it is not known up to where tasks are shown; trying again", "event", "work_cards_failed", "error", err)
 	}
 	timer := time.NewTicker(c.o.Every)
@@ -97,7 +97,7 @@ func (c *Cards) Run(ctx context.Context) {
 	}
 }
 
-// wake lets the next look be now.
+// wake makes the next look happen now.
 func (c *Cards) wake() {
 	select {
 	case c.woken <- struct{}{}:
@@ -105,14 +105,14 @@ func (c *Cards) wake() {
 	}
 }
 
-// positions is the kind of memo that keeps up to which event cards were made.
+// positions is the kind of memo for the last event with cards.
 const positions = "work-cards"
 
 // maxEvents is how many events one look takes.
 const maxEvents = 200
 
-// look shows what happened since the last look. What is wanted is written first, then how far that goes: after a crash in between
-// the same is written again and changes nothing.
+// look shows the events since the last look. It first writes the rows, then the position: after a crash in between
+// the same rows are written again and change nothing.
 func (c *Cards) look(ctx context.Context) error {
 	for {
 		from, err := c.position(ctx)
@@ -138,7 +138,7 @@ func (c *Cards) moveTo(ctx context.Context, id int64) error {
 	return c.Backend.Remember(ctx, positions, c.key(), strconv.AppendInt(nil, id, 10))
 }
 
-// position is the event up to which cards were made. A bot that sees a queue for the first time begins with what happens next.
+// position is the last event with cards. A bot that sees a queue for the first time starts with the next event.
 func (c *Cards) position(ctx context.Context) (int64, error) {
 	kept, err := c.Backend.Recall(ctx, positions, c.key())
 	if err != nil {
@@ -158,7 +158,7 @@ func (c *Cards) position(ctx context.Context) (int64, error) {
 	return id, c.moveTo(ctx, id)
 }
 
-// show writes what events change: the cards of the tasks that they are about, each as it is now, and the calls.
+// show writes what events change: the cards of their tasks in their current state, and the calls.
 func (c *Cards) show(ctx context.Context, events []work.Event) error {
 	last := map[string]int64{}
 	var order []string
@@ -201,10 +201,10 @@ func (c *Cards) show(ctx context.Context, events []work.Event) error {
 	return nil
 }
 
-// Key names the card of a task in its lane.
+// Key is the key of a task's card in its lane.
 func Key(task string) string { return "task/" + task }
 
-// showTask brings the card of a task up to date and calls whom its events need.
+// showTask updates the card of a task and calls the people whom its events need.
 func (c *Cards) showTask(ctx context.Context, id string, seq int64, events []work.Event) error {
 	t, err := c.o.Work.Task(ctx, id)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -251,7 +251,7 @@ func (c *Cards) showTask(ctx context.Context, id string, seq int64, events []wor
 	return cmp.Or(c.SetDesired(ctx, desired...), later)
 }
 
-// refresh brings a card up to date that somebody saw as it was before.
+// refresh updates an outdated card that somebody saw.
 func (c *Cards) refresh(ctx context.Context, id string) {
 	seq, err := c.position(ctx)
 	if err == nil {
@@ -262,10 +262,10 @@ func (c *Cards) refresh(ctx context.Context, id string) {
 	}
 }
 
-// current reports whether a task is still where an event brought it: what is over already needs nobody.
+// current reports whether a task is still where an event put it: finished tasks need nobody.
 func current(e work.Event, t work.Task) bool { return e.To == "" || e.To == t.State }
 
-// panels are how cards look.
+// panels are the looks of cards.
 var panels = map[workview.Tone]platform.Panel{workview.Quiet: platform.PanelOver, workview.Busy: platform.PanelWork, workview.Asks: platform.PanelAsk,
 	workview.Good: platform.PanelYes, workview.Bad: platform.PanelNo}
 
@@ -286,7 +286,7 @@ func (c *Cards) card(lane journal.Lane, t work.Task, card workview.Card, seq int
 	return journal.Desired{Lane: lane, Key: Key(t.ID), Thread: t.Thread, Seq: seq, Body: p.Body(), Final: t.State == work.Completed}
 }
 
-// call is the row of a message that calls whoever a task belongs to.
+// call is the row of a message that calls the people a task belongs to.
 func (c *Cards) call(lane journal.Lane, t work.Task, text string, event int64, card string) journal.Desired {
 	p := platform.Post{ReplyTo: card}
 	if string(t.Owner.Kind) == c.Transport() && t.Owner.ID != "" {
@@ -296,7 +296,7 @@ func (c *Cards) call(lane journal.Lane, t work.Task, text string, event int64, c
 	return journal.Desired{Lane: lane, Key: Key(t.ID) + "/call/" + strconv.FormatInt(event, 10), Thread: t.Thread, Seq: event, Body: p.Body(), Final: true}
 }
 
-// facts gathers what a card says.
+// facts collects the content of a card.
 func (c *Cards) facts(ctx context.Context, t work.Task, card string) (workview.Facts, error) {
 	f := workview.Facts{Task: t}
 	if in, known := c.Platform.Known(card); card != "" && known && in.Parent != "" {
@@ -324,7 +324,7 @@ func (c *Cards) facts(ctx context.Context, t work.Task, card string) (workview.F
 	return f, err
 }
 
-// approvers are those whose yes counts in a project, for people.
+// approvers describes the people who may approve in a project.
 func (c *Cards) approvers(p work.Project) (out []string) {
 	for _, a := range p.Approvers {
 		kind, name, _ := strings.Cut(a, ":")
@@ -343,7 +343,7 @@ func (c *Cards) approvers(p work.Project) (out []string) {
 	return out
 }
 
-// showGone says on the card of a deleted task that it is gone.
+// showGone marks the card of a deleted task.
 func (c *Cards) showGone(ctx context.Context, id string, seq int64, events []work.Event) error {
 	for _, e := range events {
 		if e.Task != id || e.Type != "task.deleted" {
@@ -368,7 +368,7 @@ func (c *Cards) showGone(ctx context.Context, id string, seq int64, events []wor
 	return nil
 }
 
-// aboutProject shows what happened to a project as a whole.
+// aboutProject shows an event of a project as a whole.
 func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
 	switch {
 	case e.Type == "project.created" || e.Type == "project.deleted":
@@ -376,7 +376,7 @@ func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
 	case e.Type != "project.channel" || e.Text == "":
 		return nil
 	}
-	// Who links a channel sees there what is on already.
+	// Somebody who links a channel sees the current tasks there.
 	for _, state := range work.States() {
 		if !workview.Visible(state) || state == work.Completed {
 			continue
@@ -397,7 +397,7 @@ func (c *Cards) aboutProject(ctx context.Context, e work.Event) error {
 // maxLinked is how many tasks of each state are shown when a channel is linked.
 const maxLinked = 10
 
-// place is where a task is shown: in the channel of its project, else where it was asked for; "": nowhere.
+// place is where a task is shown: in the channel of its project, otherwise where it was asked for; "": nowhere.
 func (c *Cards) place(ctx context.Context, t work.Task) (string, error) {
 	channel, err := c.channel(ctx, t.Project)
 	if err != nil || channel != "" || t.Origin.Transport() != c.Transport() {
@@ -417,7 +417,7 @@ func (c *Cards) place(ctx context.Context, t work.Task) (string, error) {
 	return in, err
 }
 
-// channel is where a project is shown by this bot; "": nowhere. A channel that is not there any more is unlinked.
+// channel is where this bot shows a project; "": nowhere. A channel that no longer exists is unlinked.
 func (c *Cards) channel(ctx context.Context, project string) (string, error) {
 	p, err := c.o.Work.Project(ctx, project)
 	if errors.Is(err, journal.ErrUnknown) {
@@ -443,7 +443,7 @@ func (c *Cards) channel(ctx context.Context, project string) (string, error) {
 	return "", nil
 }
 
-// unlink takes a channel that was deleted away from its project.
+// unlink removes a deleted channel from its project.
 func (c *Cards) unlink(ctx context.Context, p work.Project) error {
 	_, err := c.o.Work.ChangeProject(ctx, p.ID, func(now *work.Project) (work.Event, error) {
 		if now.Channel == p.Channel {
