@@ -188,7 +188,7 @@ func TestConfirmed(t *testing.T) {
 	me, other := somebody(operation.Chat), somebody(operation.Chat)
 	other.Principal.ID = "t2"
 	asked := run(me, "/memory forget words=ships")
-	if asked.Confirm != "/memory forget words=ships --yes" || !strings.Contains(asked.Text, "Only the lines that hold: ships") || strings.Contains(asked.Text, "--yes") || s.gone != 0 {
+	if asked.Confirm != "/memory forget words=ships --yes" || !strings.Contains(asked.Text, "Only the lines that contain: ships") || strings.Contains(asked.Text, "--yes") || s.gone != 0 {
 		t.Fatalf("%+v, forgotten %d times", asked, s.gone)
 	}
 	if run(other, asked.Confirm); s.gone != 0 {
