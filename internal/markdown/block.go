@@ -7,7 +7,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// cutQuote takes the ">" marks off a line and counts them.
+// cutQuote removes the ">" marks of a line and counts them.
 func cutQuote(src string) (depth int, body string) {
 	body = src
 	for {
@@ -25,8 +25,7 @@ func (r *Renderer) quoteBar(depth int) string {
 	return strings.Repeat(r.look.Paint(theme.Faint, "│")+" ", min(depth, 4))
 }
 
-// lines draws a text below a quote bar, with lead before the first line and
-// spaces of the same width before the others.
+// lines draws a text after a quote bar, with lead before the first line and the same width of spaces before the others.
 func (r *Renderer) lines(depth int, lead string, leadStyle style, text []span) []string {
 	bar := r.quoteBar(depth)
 	room := max(r.width-2*min(depth, 4)-Width(lead), minWidth/2)
@@ -42,7 +41,7 @@ func (r *Renderer) lines(depth int, lead string, leadStyle style, text []span) [
 	return out
 }
 
-// block draws one block that is not code and not a table.
+// block draws one block that is neither code nor a table.
 func (r *Renderer) block(depth int, body string) []string {
 	text := strings.TrimLeft(body, " ")
 	indent := len(body) - len(text)
@@ -81,8 +80,7 @@ func (r *Renderer) block(depth int, body string) []string {
 	return r.lines(depth, pad, 0, inline(text, 0))
 }
 
-// startsBlock reports whether a line begins a block of its own, so that it
-// cannot belong to the paragraph above it.
+// startsBlock reports whether a line starts its own block, so that it cannot belong to the paragraph above.
 func startsBlock(body string) bool {
 	text := strings.TrimLeft(body, " ")
 	level, _ := cutHeading(text)
@@ -122,7 +120,7 @@ func isRule(text string) bool {
 	return n >= 3
 }
 
-// cutBullet takes the mark off a list item.
+// cutBullet removes the mark of a list item.
 func cutBullet(text string) (mark, rest string, ok bool) {
 	if text == "" {
 		return "", "", false
@@ -153,7 +151,7 @@ func cutTask(text string) (box, rest string, ok bool) {
 	return "", "", false
 }
 
-// cutFence recognises the first line of a code block.
+// cutFence recognizes the first line of a code block.
 func cutFence(text string) (fence, info string, ok bool) {
 	if text == "" || text[0] != '`' && text[0] != '~' {
 		return "", "", false
@@ -182,7 +180,7 @@ func (r *Renderer) opensFence(body string, depth int) bool {
 	return true
 }
 
-// languageName is the language that the words behind a fence begin with.
+// languageName is the language at the start of a fence's info string.
 func languageName(info string) string {
 	if i := strings.IndexFunc(info, func(c rune) bool { return unicode.IsSpace(c) || c == '{' || c == ',' }); i >= 0 {
 		return info[:i]
@@ -196,7 +194,7 @@ func (r *Renderer) codeLine(src string) []string {
 	if r.quoted > 0 {
 		depth, body = cutQuote(src)
 	}
-	if depth < r.quoted { // the quote ended, and the code with it
+	if depth < r.quoted { // the quote ended, and with it the code
 		r.fence = ""
 		return r.line(src)
 	}

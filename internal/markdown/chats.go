@@ -5,11 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// chatTable is how wide a table may be to stand in a block of code: about what a phone shows of a line without breaking it.
+// chatTable is the maximum width of a table in a code block: about what a phone shows on a line without wrapping.
 const chatTable = 42
 
-// ForChats writes what chat platforms do not show of Markdown in a form that they do: small tables as aligned text, large ones as lists, headings below the
-// third level as bold lines, boxes of tasks as signs, rules as lines. What is in blocks of code, and everything else, stays as it is.
+// ForChats converts Markdown that chat platforms do not show: small tables to aligned text, large ones to lists,
+// headings below the third level to bold lines, task boxes to signs, rules to lines. Code blocks and everything else are
+// unchanged.
 func ForChats(text string) string {
 	if !strings.ContainsAny(text, "|#[-*_") {
 		return text
@@ -42,7 +43,7 @@ func ForChats(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// chatLine is a line that is no part of a table.
+// chatLine converts a line outside tables.
 func chatLine(line string) string {
 	body := strings.TrimLeft(line, " ")
 	pad := line[:len(line)-len(body)]
@@ -59,7 +60,7 @@ func chatLine(line string) string {
 	return line
 }
 
-// chatRows are the rows of a table (head, delimiter, body) for a chat.
+// chatRows converts the rows of a table (head, delimiter, body).
 func chatRows(rows []string) []string {
 	align := splitRow(rows[1])
 	columns := min(len(align), maxColumns)
@@ -82,7 +83,8 @@ func chatRows(rows []string) []string {
 	return listedRows(cells)
 }
 
-// alignedRows are a table as text in a block of code; not ok where it is too wide, or where something in it would not be what it is there: a link, a mention.
+// alignedRows formats a table as text in a code block. It is not ok if it is too wide, or if it contains something that
+// would not work in a code block: a link, a mention.
 func alignedRows(cells [][]string, align []string) (out []string, ok bool) {
 	marks := strings.NewReplacer("**", "", "`", "")
 	widths := make([]int, len(cells[0]))
@@ -96,7 +98,7 @@ func alignedRows(cells [][]string, align []string) (out []string, ok bool) {
 			}
 			row[c] = marks.Replace(cell)
 			if row[c] == "" && cell != "" {
-				row[c] = cell // nothing but marks
+				row[c] = cell // only marks
 			}
 			if strings.Contains(row[c], "```") {
 				return nil, false
@@ -136,7 +138,7 @@ func alignedRows(cells [][]string, align []string) (out []string, ok bool) {
 	return append(out, "```"), true
 }
 
-// listedRows are a table as a list: of two columns a line for each row, else its name with what else it says below.
+// listedRows formats a table as a list: two columns become a line per row, otherwise a name with its other cells.
 func listedRows(cells [][]string) (out []string) {
 	head := cells[0]
 	if len(head) == 2 && head[0] != "" && head[1] != "" {
@@ -167,7 +169,7 @@ func listedRows(cells [][]string) (out []string) {
 	return out
 }
 
-// bold marks a text that is not marked already; of nothing there is a dash.
+// bold makes a text bold unless it is already marked; an empty one becomes a dash.
 func bold(text string) string {
 	if text == "" {
 		return "–"

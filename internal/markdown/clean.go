@@ -7,9 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Clean takes terminal control out of a text: escape sequences as a whole,
-// control characters but \n and \t, the marks that reorder text, and bytes that
-// are not UTF-8 (which become U+FFFD). Everything else stays byte for byte.
+// Clean removes terminal control from a text: whole escape sequences, control characters except \n and \t, marks that
+// reorder text, and bytes that are not UTF-8 (which become U+FFFD). Everything else stays byte for byte.
 func Clean(s string) string {
 	if isClean(s) {
 		return s
@@ -50,8 +49,7 @@ func isClean(s string) bool {
 	return true
 }
 
-// Visible is for what a person decides upon: nothing is taken out, every
-// character that a terminal would obey or hide is spelled out instead.
+// Visible is for text that a person decides on: nothing is removed; every character that a terminal would obey or hide is escaped instead.
 func Visible(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {
@@ -71,7 +69,7 @@ func Visible(s string) string {
 	return out.String()
 }
 
-// hidden are the characters that never reach a terminal from a model.
+// hidden are the characters of a model that never reach a terminal.
 func hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -79,18 +77,17 @@ func hidden(r rune) bool {
 	case r < 0x20 || r >= 0x7f && r < 0xa0:
 		return true
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
-		return true // they reorder what is read
+		return true // they reorder text
 	case r == 0x2028 || r == 0x2029 || r == 0xfeff:
 		return true // line separators, byte order mark
 	case r >= 0xe0000 && r <= 0xe007f:
-		return true // tags: text nobody sees
+		return true // tags: invisible text
 	}
 	return false
 }
 
-// escapeLen is how many bytes the escape sequence at the start of s takes. A
-// string sequence (title, link) that does not end is only cut at its
-// introducer, so that an open one cannot swallow an answer.
+// escapeLen is the length of the escape sequence at the start of s. Of an unterminated string sequence (title, link),
+// only the introducer is cut, so that it cannot swallow an answer.
 func escapeLen(s string, first rune, n int) int {
 	kind := first
 	if first == 0x1b {
@@ -105,7 +102,7 @@ func escapeLen(s string, first rune, n int) int {
 			kind = 0x9d
 		default:
 			if s[1] >= 0x20 && s[1] < 0x30 && len(s) > 2 && s[2] < utf8.RuneSelf {
-				return 3 // a charset or the like
+				return 3 // a charset or similar
 			}
 			if s[1] >= 0x30 && s[1] < 0x7f {
 				return 2
@@ -123,7 +120,7 @@ func escapeLen(s string, first rune, n int) int {
 		}
 		return i
 	}
-	const longest = 4096 // no honest title or link is longer
+	const longest = 4096 // no real title or link is longer
 	for i := n; i < len(s) && i < longest; i++ {
 		switch {
 		case s[i] == 0x07:

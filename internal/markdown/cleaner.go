@@ -8,15 +8,15 @@ import (
 	"chorus/internal/pattern"
 )
 
-// NewCleaner is a writer for a terminal that passes text on as Clean leaves it. With styles,
-// colours and their like (SGR sequences) pass too, for texts that bring their own and clean
-// what is foreign in them. It must be used by one goroutine at a time.
+// NewCleaner returns a writer for a terminal that cleans text as Clean does. With styles, SGR sequences (colours and
+// similar) pass too, for texts that use them and clean foreign text themselves. It must be used by one goroutine at a
+// time.
 func NewCleaner(w io.Writer, styles bool) io.Writer { return &cleaner{w: w, styles: styles} }
 
 type cleaner struct {
 	w      io.Writer
 	styles bool
-	rest   []byte // the beginning of a character
+	rest   []byte // the start of a character
 }
 
 // colouring is one SGR sequence.
@@ -48,7 +48,7 @@ func (c *cleaner) clean(text string) string {
 	return out.String()
 }
 
-// cutRune is how many bytes at the end begin a character that does not end there.
+// cutRune is how many bytes at the end start an incomplete character.
 func cutRune(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if c := text[len(text)-n]; utf8.RuneStart(c) {

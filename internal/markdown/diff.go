@@ -6,9 +6,8 @@ import (
 	"chorus/internal/theme"
 )
 
-// Diff draws a unified diff: what is added and what is removed in its own colour. Control
-// characters are spelled out, for a person decides upon what is shown. Lines are
-// broken at width columns; width 0 leaves them alone.
+// Diff draws a unified diff with colours for added and removed lines. Control characters are escaped, because a person
+// decides on what is shown. Lines are wrapped at width columns; 0 means not at all.
 func Diff(text string, width int, look theme.Theme) []string {
 	var out []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {

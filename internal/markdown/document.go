@@ -14,11 +14,12 @@ import (
 type Heading struct {
 	Level int
 	Text  string
-	ID    string // what a link behind # says
+	ID    string // the target of a link after #
 }
 
-// Document is a text of our own for a web page. Other than HTML it keeps the level of headings, which can be linked to, joins lines of a
-// paragraph, and lets links lead to wherever resolve says: "" is nowhere. What can be in it is as safe as HTML.
+// Document renders a text of our own for a web page. Unlike HTML, it keeps the levels of headings, which can be linked
+// to, joins the lines of a paragraph, and resolves links with resolve, where "" means no link. The output is as safe as
+// that of HTML.
 func Document(src string, resolve func(target string) string) (page string, headings []Heading) {
 	d := &document{resolve: resolve, used: map[string]int{}}
 	p := newDocumentPage(src, d)
@@ -29,7 +30,7 @@ func Document(src string, resolve func(target string) string) (page string, head
 	return p.out.String(), d.headings
 }
 
-// document is what pages of Document know beside their text.
+// document is the additional state of pages of Document.
 type document struct {
 	resolve  func(string) string
 	headings []Heading
@@ -38,7 +39,7 @@ type document struct {
 
 func newDocumentPage(src string, d *document) *page { return &page{src: []byte(Clean(src)), doc: d} }
 
-// heading notes a heading and gives its id: words in lower case with hyphens between, a second one of the same words with a number.
+// heading records a heading and returns its id: its words in lower case joined by hyphens, with a number if the id is taken.
 func (d *document) heading(level int, words string) Heading {
 	var id strings.Builder
 	for _, r := range strings.ToLower(words) {
@@ -69,7 +70,7 @@ func (p *page) heading(n *ast.Heading) {
 	fmt.Fprintf(&p.out, "</h%d>", h.Level)
 }
 
-// tagless is what we wrote without its elements.
+// tagless removes the elements that we wrote.
 func tagless(page string) string {
 	var out strings.Builder
 	inside := false
@@ -86,7 +87,7 @@ func tagless(page string) string {
 	return out.String()
 }
 
-// docAnchor links what is shown to where the document's owner says.
+// docAnchor links to where the document's owner resolves the target.
 func (p *page) docAnchor(target, shown string) {
 	target = p.doc.resolve(target)
 	if p.linked || target == "" || strings.Contains(target, ":") && safeLink(target) == "" {

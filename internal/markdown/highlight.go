@@ -6,20 +6,20 @@ import (
 	"chorus/internal/theme"
 )
 
-// highlighter colours comments, strings and keywords of code. It knows languages
-// by their family only; a wrong guess costs a colour, never a character.
+// highlighter colours comments, strings and keywords of code. It only knows families of languages; a wrong guess costs a
+// colour, never a character.
 type highlighter struct {
 	lang    *language
-	within  string // what ends the comment or string that is open across lines
+	within  string // the end of the comment or string that is open across lines
 	inStyle style
 	isDiff  bool
 }
 
 type language struct {
-	line     []string  // what begins a comment to the end of the line
-	block    [2]string // what begins and ends a comment, "" for none
-	quotes   string    // characters that begin and end a string
-	long     []string  // strings that may span lines; they end as they begin
+	line     []string  // starts a comment to the end of the line
+	block    [2]string // start and end of a comment, "" for none
+	quotes   string    // characters that start and end a string
+	long     []string  // strings that may span lines, with equal start and end
 	keywords map[string]struct{}
 }
 
@@ -31,8 +31,7 @@ func words(s string) map[string]struct{} {
 	return out
 }
 
-// languageOf is built anew per code block: cheaper than a table that every
-// program start would pay for.
+// languageOf is built for each code block: cheaper than a table that every program start would pay for.
 func languageOf(name string) *language {
 	const cFamily = "if else for while do switch case default break continue return struct enum union typedef static const void int char float double bool long short unsigned signed sizeof goto extern volatile "
 	slashes := language{line: []string{"//"}, block: [2]string{"/*", "*/"}, quotes: `"'`}
@@ -85,7 +84,7 @@ func newHighlighter(lang string) highlighter {
 	return highlighter{lang: languageOf(lang)}
 }
 
-// line colours one line and remembers what stays open at its end.
+// line colours one line and remembers what remains open at its end.
 func (h *highlighter) line(s string) []span {
 	switch {
 	case h.isDiff:
@@ -119,7 +118,7 @@ func (h *highlighter) throughOpen(s string) (int, style) {
 	return n, st
 }
 
-// token measures the next token and says how it is drawn.
+// token measures the next token and chooses its style.
 func (h *highlighter) token(s string) (int, style) {
 	for _, mark := range h.lang.line {
 		if strings.HasPrefix(s, mark) {
@@ -157,8 +156,7 @@ func (h *highlighter) token(s string) (int, style) {
 	return n, 0
 }
 
-// stringEnd finds the end of a string on its line; without one the quote was an
-// apostrophe and stands alone.
+// stringEnd finds the end of a string on its line; without one, the quote was an apostrophe.
 func stringEnd(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {

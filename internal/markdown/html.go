@@ -13,13 +13,12 @@ import (
 	"chorus/internal/theme"
 )
 
-// HTML is markdown for a web page. Whatever the source holds, the result is made of
-// a few elements of ours with text in between: nothing in it runs, loads or
-// leaves its place. Links lead to http, https or mailto only; pictures become links.
+// HTML renders Markdown for a web page. Whatever the source contains, the result consists of a few of our elements with
+// text: nothing in it runs, loads or leaves its place. Links lead to http, https or mailto only; pictures become links.
 func HTML(src string) string { return strings.Join(Blocks(src), "\n") }
 
-// Blocks are the top-level blocks of HTML. While a text is still being written, all
-// but the last of them are final: more text adds to the last one or comes behind it.
+// Blocks returns the top-level blocks of HTML. While a text is still being written, all but the last one are final: more
+// text extends the last one or follows it.
 func Blocks(src string) []string {
 	p := page{src: []byte(Clean(src))}
 	var out []string
@@ -28,8 +27,8 @@ func Blocks(src string) []string {
 		out = append(out, p.out.String())
 		p.out.Reset()
 	}
-	// The last line may still become anything, and with it the block that stands before it: an item of a list, or the
-	// line that makes a table or a heading of the one above.
+	// The last line can still become anything, and change the block before it: it may continue a list, or make a table or a
+	// heading of the line above.
 	if whole, last := cutLastLine(p.src); strings.TrimSpace(last) != "" {
 		final := max(blockParser().Parse(text.NewReader(whole)).ChildCount()-1, 0)
 		if final < len(out)-1 {
@@ -47,8 +46,8 @@ func cutLastLine(src []byte) (whole []byte, last string) {
 // page writes nodes as HTML.
 type page struct {
 	src    []byte
-	linked bool      // inside a link, where there can be no other
-	doc    *document // nil: what models write
+	linked bool      // inside a link, where no other link is allowed
+	doc    *document // nil: for text of models
 	out    strings.Builder
 }
 
@@ -91,7 +90,7 @@ func (p *page) block(n ast.Node) {
 	}
 }
 
-// blocks writes the blocks inside of another one.
+// blocks writes the blocks inside another one.
 func (p *page) blocks(parent ast.Node) {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		if n != parent.FirstChild() {
@@ -101,7 +100,7 @@ func (p *page) blocks(parent ast.Node) {
 	}
 }
 
-// textOf is the source of a block, without what stands before its lines.
+// textOf returns the source of a block, without the prefixes of its lines.
 func (p *page) textOf(n ast.Node) string { return string(n.Lines().Value(p.src)) }
 
 func (p *page) element(tag string, n ast.Node) {
@@ -118,7 +117,7 @@ func (p *page) code(lang, text string) {
 	p.write("<pre><code>", coloured(text, lang), "</code></pre></figure>")
 }
 
-// Code is a piece of code, coloured as its language asks. Characters that hide or reorder text are spelled out.
+// Code renders code, coloured for its language. Characters that hide or reorder text are escaped.
 func Code(text, lang string) string { return coloured(Visible(text), lang) }
 
 func coloured(text, lang string) string {
@@ -140,7 +139,7 @@ func coloured(text, lang string) string {
 	return out.String()
 }
 
-// classes are the names that the style sheet has for the colours of code.
+// classes are the style sheet's class names for the colours of code.
 var classes = map[style]string{theme.Keyword: "k", theme.String: "s", theme.Comment: "c", theme.Added: "add", theme.Removed: "del", theme.Hunk: "hunk"}
 
 func (p *page) list(n *ast.List) {
@@ -237,7 +236,7 @@ func (p *page) node(n ast.Node) {
 		p.write(html.EscapeString(literal(n.Value(p.src))))
 		switch {
 		case n.SoftLineBreak() && p.doc != nil:
-			p.write("\n") // lines of a paragraph are joined
+			p.write("\n") // the lines of a paragraph are joined
 		case n.SoftLineBreak() || n.HardLineBreak():
 			p.write("<br>\n")
 		}
@@ -272,7 +271,7 @@ func (p *page) link(target string, n ast.Node) {
 	p.anchor(target, inner.out.String())
 }
 
-// anchor links what is shown, if the target is a place that links may lead to.
+// anchor writes a link, if the target is allowed.
 func (p *page) anchor(target, shown string) {
 	if p.doc != nil {
 		p.docAnchor(target, shown)
@@ -285,7 +284,7 @@ func (p *page) anchor(target, shown string) {
 	p.write(`<a href="`, html.EscapeString(target), `" rel="noopener noreferrer nofollow" target="_blank">`, shown, "</a>")
 }
 
-// safeLink is where a link may lead; "" is nowhere.
+// safeLink returns the target if it is allowed; "" if not.
 func safeLink(target string) string {
 	u, err := url.Parse(strings.TrimSpace(target))
 	if err != nil {

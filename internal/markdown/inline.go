@@ -12,7 +12,7 @@ import (
 	"chorus/internal/theme"
 )
 
-// inline draws the text of one block for a terminal. Line breaks of the source stay.
+// inline draws the text of one block for a terminal. It keeps the source's line breaks.
 func inline(text string, base style) []span {
 	root := parseInline(text)
 	if root == nil {
@@ -67,7 +67,7 @@ func (d *drawing) node(n ast.Node, st style) {
 	}
 }
 
-// link draws what is linked and, unless that says it already, where it leads.
+// link draws a link's text and, unless the text already contains it, its target.
 func (d *drawing) link(n ast.Node, target string, st style) {
 	begin := len(d.out)
 	d.children(n, st|theme.Underline)
@@ -84,8 +84,7 @@ func (d *drawing) link(n ast.Node, target string, st style) {
 	}
 }
 
-// openSpan reports whether a text ends inside a code span or strong emphasis, so
-// that the lines after it may still change how it is drawn.
+// openSpan reports whether a text ends inside a code span or strong emphasis, so that the following lines may still change its look.
 func openSpan(text string) bool {
 	if !strings.ContainsAny(text, "`*_") {
 		return false
@@ -104,8 +103,8 @@ func openSpan(text string) bool {
 	return open
 }
 
-// opens reports whether a piece of plain text holds a mark that something could still close. joined says that
-// something stands directly behind the piece.
+// opens reports whether a piece of plain text contains a mark that could still be closed. joined means that something
+// directly follows the piece.
 func opens(src []byte, joined bool) bool {
 	for i := 0; i < len(src); i++ {
 		switch c := src[i]; c {

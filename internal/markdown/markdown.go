@@ -1,14 +1,13 @@
-// Package markdown renders what models write: for a terminal line by line while it is still
-// being written, and for web pages block by block.
+// Package markdown renders the Markdown of models: for a terminal line by line while it is still being written, and for
+// web pages block by block.
 //
-// Terminal: a line that was returned never changes. Whatever may still change (an open
-// paragraph, a table, an unfinished line) is the tail, which can be asked for at any time. With
-// colour off the text is passed on as it was written.
+// Terminal: a returned line never changes. What may still change (an open paragraph, a table, an unfinished line) is the
+// tail, which is available at any time. Without colours the text is passed on unchanged.
 //
 // Web: see Blocks. Raw HTML is shown as text, and links lead to safe schemes only.
 //
-// Both: no input makes it panic or slow, and none of the input's control characters but the
-// newline reach the output, so a model cannot move the cursor, set a title or hide text.
+// Both: no input makes it panic or slow, and of the input's control characters only the newline reaches the output, so a
+// model cannot move the cursor, set a title or hide text.
 package markdown
 
 import (
@@ -24,38 +23,36 @@ type Renderer struct {
 	look  theme.Theme
 
 	rest  string   // the unfinished source line
-	held  []string // complete source lines whose drawing waits for the next one
+	held  []string // complete source lines that are drawn once the next line is known
 	table bool     // held is a table
 
 	fence     string // the fence that closes the open code block, "" for none
-	fencePad  string // what stands before the fence's lines on the screen
+	fencePad  string // the prefix of the fence's lines on the screen
 	fenceCut  int    // columns of indentation that belong to the fence itself
-	quoted    int    // quote depth in which the fence was opened
+	quoted    int    // quote depth at the fence
 	highlight highlighter
 	inList    bool
-	sawBlank  bool // the last line was blank; further blanks are dropped
-	atTheTop  bool // nothing was drawn yet: leading blanks are dropped
+	sawBlank  bool // the last line was blank; further blank lines are dropped
+	atTheTop  bool // nothing was drawn yet: leading blank lines are dropped
 }
 
 // minWidth keeps wrapping sensible on absurdly narrow terminals.
 const minWidth = 8
 
-// New makes a renderer for lines of at most width columns. Without colours the
-// text stays as it is, except for control characters; width then means nothing.
+// New returns a renderer for lines of at most width columns. Without colours, only control characters are removed, and width is ignored.
 func New(width int, look theme.Theme) *Renderer {
 	r := &Renderer{look: look, atTheTop: true}
 	r.SetWidth(width)
 	return r
 }
 
-// SetWidth changes the width of the lines that are still to come.
+// SetWidth changes the width of future lines.
 func (r *Renderer) SetWidth(width int) { r.width = max(width, minWidth) }
 
-// SetTheme changes the colours of the lines that are still to come.
+// SetTheme changes the colours of future lines.
 func (r *Renderer) SetTheme(look theme.Theme) { r.look = look }
 
-// Write takes the next piece and returns the lines that are now final, without
-// newlines at their ends.
+// Write takes the next piece and returns the lines that are now final, without newlines.
 func (r *Renderer) Write(piece string) []string {
 	r.rest += piece
 	var out []string
@@ -69,7 +66,7 @@ func (r *Renderer) Write(piece string) []string {
 	}
 }
 
-// Tail draws what is not final yet, as it would look if nothing more came.
+// Tail draws what is not final yet, as if nothing more followed.
 func (r *Renderer) Tail() []string {
 	if r.rest == "" && len(r.held) == 0 {
 		return nil
@@ -79,7 +76,7 @@ func (r *Renderer) Tail() []string {
 	return trial.Close()
 }
 
-// Close ends the text: the tail becomes final. The renderer then begins anew.
+// Close ends the text: the tail becomes final. The renderer can then be used for another text.
 func (r *Renderer) Close() []string {
 	var out []string
 	if r.rest != "" {
@@ -92,7 +89,7 @@ func (r *Renderer) Close() []string {
 	return out
 }
 
-// Drop forgets the tail without drawing it.
+// Drop discards the tail.
 func (r *Renderer) Drop() { *r = Renderer{width: r.width, look: r.look, atTheTop: true} }
 
 // Render draws a whole text.
@@ -102,7 +99,7 @@ func Render(text string, width int, look theme.Theme) []string {
 	return append(out, r.Close()...)
 }
 
-// line takes one complete source line.
+// line handles one complete source line.
 func (r *Renderer) line(src string) []string {
 	src = Clean(src)
 	if !r.look.Colored() {
@@ -123,7 +120,7 @@ func (r *Renderer) line(src string) []string {
 	return r.fresh(src, depth, body)
 }
 
-// fresh draws a line that begins something new, or holds it back.
+// fresh draws a line that starts something new, or holds it back.
 func (r *Renderer) fresh(src string, depth int, body string) []string {
 	switch {
 	case strings.TrimSpace(body) == "" && depth == 0:
@@ -144,7 +141,7 @@ func (r *Renderer) fresh(src string, depth int, body string) []string {
 	return out
 }
 
-// continueHeld decides whether the held lines take src in.
+// continueHeld decides whether src joins the held lines.
 func (r *Renderer) continueHeld(src string, depth int, body string) ([]string, bool) {
 	heldDepth, _ := cutQuote(r.held[0])
 	if depth != heldDepth || strings.TrimSpace(body) == "" {
@@ -167,7 +164,7 @@ func (r *Renderer) continueHeld(src string, depth int, body string) ([]string, b
 		return nil, false
 	}
 	r.held = append(r.held, src)
-	// A paragraph that never closes its span must not be held for ever.
+	// A paragraph that never closes its span must not be held forever.
 	if text := r.heldText(); openSpan(text) && len(r.held) < 40 {
 		return nil, true
 	}

@@ -17,18 +17,16 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// The library needs quadratic time for long texts full of half-open marks, for deep nesting and for
-// wide tables with many short rows. These limits are far above what people and models write; beyond
-// them a text is shown as it is.
+// The library needs quadratic time for long texts full of unclosed marks, for deep nesting and for wide tables with many
+// short rows. These limits are far above what people and models write; a text beyond them is shown as it is.
 const (
 	maxInline = 8 << 10 // bytes of one paragraph, heading or table cell
 	maxDepth  = 32      // nodes around a block: a list counts for two
 	maxCells  = 20_000  // of one table
 )
 
-// blockParser reads the blocks of a document and leaves the text inside them alone. Two constructs are
-// missing on purpose. Raw HTML is text. Reference definitions ("[name]: address") would change blocks
-// above them that are final already.
+// blockParser parses the blocks of a document but not their text. Two constructs are missing on purpose: raw HTML is
+// text, and reference definitions ("[name]: address") would change earlier blocks that are already final.
 var blockParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(
@@ -47,7 +45,7 @@ var blockParser = sync.OnceValue(func() parser.Parser {
 // bareAddress accepts hosts without a dot, unlike the library's own pattern: models write localhost.
 var bareAddress = pattern.Lazy("^https?://[^\\s/<>\"`|\\\\^{}*]+[^\\s<>\"`|\\\\^{}*]*")
 
-// inlineParser reads the text of one block.
+// inlineParser parses the text of one block.
 var inlineParser = sync.OnceValue(func() parser.Parser {
 	return parser.NewParser(
 		parser.WithBlockParsers(util.Prioritized(parser.NewParagraphParser(), 100)),
@@ -74,7 +72,7 @@ func (s shallow) Open(parent ast.Node, reader text.Reader, pc parser.Context) (a
 	return s.BlockParser.Open(parent, reader, pc)
 }
 
-// smallTables leaves a paragraph alone whose table would have more than maxCells.
+// smallTables does not turn a paragraph into a table with more than maxCells.
 type smallTables struct{ parser.ParagraphTransformer }
 
 func (s smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -87,7 +85,7 @@ func (s smallTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	}
 }
 
-// parseInline gives the nodes of one block's text, or nil if it is too long to be parsed.
+// parseInline returns the nodes of one block's text, or nil if it is too long.
 func parseInline(src string) ast.Node {
 	if len(src) > maxInline {
 		return nil
@@ -95,8 +93,7 @@ func parseInline(src string) ast.Node {
 	return inlineParser().Parse(text.NewReader([]byte(src)))
 }
 
-// literal is what a piece of source stands for: escapes and entities are resolved, and control
-// characters that entities stand for are taken out.
+// literal resolves escapes and entities in source text, and removes control characters that come from entities.
 func literal(src []byte) string {
 	if bytes.IndexByte(src, '\\') < 0 && bytes.IndexByte(src, '&') < 0 {
 		return string(src)
@@ -104,7 +101,7 @@ func literal(src []byte) string {
 	var out strings.Builder
 	w := bufio.NewWriter(&out)
 	goldmark.DefaultWriter.Write(w, src)
-	_ = w.Flush() // a strings.Builder takes everything
+	_ = w.Flush() // a strings.Builder never fails
 	return strings.NewReplacer("\n", " ", "\t", " ").Replace(Clean(html.UnescapeString(out.String())))
 }
 

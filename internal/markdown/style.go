@@ -31,10 +31,10 @@ func paint(look theme.Theme, spans []span) string {
 	return out.String()
 }
 
-// escapeCode is a style that a theme began or ended.
+// escapeCode matches a sequence that starts or ends a style.
 var escapeCode = pattern.Lazy("\x1b\\[[0-9;]*m")
 
-// lines cuts a drawn text at its newlines. A style that is open at a cut is ended there and begun again, so that each
+// lines splits a drawn text at its newlines. A style that is open at a newline is ended and started again, so that each
 // line can be drawn alone.
 func lines(drawn string) []string {
 	out := strings.Split(drawn, "\n")
@@ -54,8 +54,7 @@ func lines(drawn string) []string {
 	return out
 }
 
-// nonBreaking stands for the hyphen while text is wrapped: the library breaks lines after hyphens, and
-// flags and addresses should stay whole.
+// nonBreaking replaces the hyphen while text is wrapped: the library breaks lines after hyphens, but flags and addresses should stay whole.
 const nonBreaking = "\u2011"
 
 // wrap breaks a drawn text at spaces into lines of at most width columns.
@@ -64,7 +63,7 @@ func wrap(drawn string, width int) []string {
 	return lines(strings.ReplaceAll(ansi.Wrap(whole, max(width, 1), ""), nonBreaking, "-"))
 }
 
-// wrapHard breaks at the very column, as code wants it.
+// wrapHard breaks at the exact column, for code.
 func wrapHard(drawn string, width int) []string {
 	return lines(ansi.Hardwrap(drawn, max(width, 1), true))
 }
@@ -72,8 +71,7 @@ func wrapHard(drawn string, width int) []string {
 // Width is how many columns a text takes; escape sequences take none.
 func Width(s string) int { return ansi.StringWidth(s) }
 
-// Truncate makes one line of a text, cleaned and at most width columns wide,
-// with an ellipsis where something was cut.
+// Truncate cleans a text and shortens it to one line of at most width columns, with an ellipsis if something was cut.
 func Truncate(s string, width int) string {
 	s = Clean(s)
 	if strings.ContainsAny(s, "\n\t") {
@@ -82,9 +80,8 @@ func Truncate(s string, width int) string {
 	return ansi.Truncate(s, max(width, 0), "…")
 }
 
-// Wrap breaks a plain text (no escape sequences) into lines of at most width
-// columns, at spaces where there are any. Indentation of a line is kept on the
-// lines that it is broken into. Tabs become spaces.
+// Wrap breaks a plain text (without escape sequences) into lines of at most width columns, preferably at spaces. Wrapped
+// lines keep their indentation. Tabs become spaces.
 func Wrap(s string, width int) []string {
 	var out []string
 	for line := range strings.SplitSeq(Clean(s), "\n") {

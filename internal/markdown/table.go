@@ -11,7 +11,7 @@ func mayBeTable(body string) bool {
 	return strings.HasPrefix(text, "|") || strings.Contains(text, " | ")
 }
 
-// isDelimiterRow recognises |---|:--:| below a table's head.
+// isDelimiterRow recognizes |---|:--:| below a table's head.
 func isDelimiterRow(body string) bool {
 	cells := splitRow(body)
 	if len(cells) == 0 || !strings.Contains(body, "|") {
@@ -26,7 +26,7 @@ func isDelimiterRow(body string) bool {
 	return true
 }
 
-// splitRow cuts a row at its pipes, except escaped ones and those in code spans.
+// splitRow splits a row at its pipes, except escaped ones and those in code spans.
 func splitRow(row string) []string {
 	row = strings.TrimSpace(row)
 	row = strings.TrimPrefix(row, "|")
@@ -54,7 +54,7 @@ func splitRow(row string) []string {
 	return append(cells, strings.TrimSpace(cell.String()))
 }
 
-// maxColumns bounds the work for a row that is nothing but pipes.
+// maxColumns limits the work for a row of nothing but pipes.
 const maxColumns = 64
 
 // drawTable draws rows (head, delimiter, body) with aligned columns.
@@ -105,7 +105,7 @@ func (r *Renderer) drawTable(depth int, rows []string) []string {
 	return out
 }
 
-// breakTags: models write <br> in cells because a row is one line of source.
+// breakTags: models write <br> in cells, because a row is one line of source.
 var breakTags = strings.NewReplacer("<br>", "\n", "<br/>", "\n", "<br />", "\n")
 
 // widest is the width of the longest line of a drawn text.
@@ -117,8 +117,7 @@ func widest(drawn string) int {
 	return n
 }
 
-// fit narrows the widest columns until they share the room, none below three
-// characters; with too many of them it does not fit.
+// fit narrows the widest columns until they fit, none below three characters; with too many columns it fails.
 func fit(natural []int, room int) (widths []int, ok bool) {
 	total := func(limit int) (n int) {
 		for _, w := range natural {

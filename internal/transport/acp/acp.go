@@ -1,9 +1,9 @@
-// Package acp is Chorus as an agent for editors: the Agent Client Protocol on a pair of pipes.
+// Package acp makes Chorus an agent for editors: it speaks the Agent Client Protocol on a pair of pipes.
 //
-// It promises that an editor is shown what the journal holds, each piece once and in order, live pieces only earlier; that
-// an approval of the gate is answered by what the person in the editor chose, and by nothing else; that a prompt is
-// answered only when everything of its run was sent; and that a session can be loaded again after this process died,
-// and goes on with what it was doing.
+// It promises that an editor shows what the journal contains, each piece once and in order, with live pieces only as a
+// preview; that an approval is answered only by the choice of the person in the editor; that a prompt is answered only
+// once everything of its run was sent; and that a session can be loaded again after this process died, and continues its
+// work.
 package acp
 
 import (
@@ -23,15 +23,15 @@ import (
 type Session interface {
 	repl.Session
 	ID() string
-	// Head is the number of the last event there was when it was opened.
+	// Head is the number of the last event when it was opened.
 	Head() int64
-	// Attach has a file go with the next prompt.
+	// Attach adds a file to the next prompt.
 	Attach(ctx context.Context, name string, file io.Reader) error
-	// GoOn takes up what was cut off, if anything was.
+	// GoOn continues interrupted work, if there is any.
 	GoOn()
-	// Modes are what can be chosen, and which one holds. None: nothing can be.
+	// Modes returns the available modes and the current one. It may return none.
 	Modes() (all []Choice, now string)
-	// SetMode chooses one for what is said from now on.
+	// SetMode sets the mode for future prompts.
 	SetMode(ctx context.Context, id string) error
 	Close() error
 }
@@ -55,41 +55,41 @@ type Listed struct {
 	MovedAt        string // RFC 3339
 }
 
-// ErrNoSession is the error of Open for an id that nothing has.
+// ErrNoSession is the error of Open for an unknown id.
 type ErrNoSession struct{ ID string }
 
 func (e *ErrNoSession) Error() string { return "there is no session " + e.ID }
 
-// AuthError is the error of whoever needs the person to sign in first. Its text says how.
+// AuthError says that the person must sign in first, and how.
 type AuthError struct{ Text string }
 
 func (e *AuthError) Error() string { return e.Text }
 
-// Authenticator is a host that the person must be known to. A Host may be one.
+// Authenticator is a host that requires sign-in. A Host may implement it.
 type Authenticator interface {
-	// AuthMethods are the ways to sign in.
+	// AuthMethods returns the ways to sign in.
 	AuthMethods() []Choice
-	// Authenticate signs in by one of them; the error says what is missing.
+	// Authenticate signs in with one of them; the error says what is missing.
 	Authenticate(ctx context.Context, method string) error
 }
 
-// Host has the sessions. Its methods are called from many goroutines.
+// Host provides sessions. Its methods are called from many goroutines.
 type Host interface {
-	// Open makes a session in dir, or takes up the one with the id. refused are sentences about what of the servers is not used.
+	// Open creates a session in dir, or opens the one with the id. refused describes which of the servers are not used.
 	Open(ctx context.Context, dir, id string, servers []Server) (s Session, refused []string, err error)
-	// List gives sessions, the last active first; dir narrows it to a folder.
+	// List lists sessions, last active first; dir limits it to a folder.
 	List(ctx context.Context, dir, cursor string) (list []Listed, next string, err error)
-	// Models are what a session can be answered by. It must not take long.
+	// Models returns the available models. It must be fast.
 	Models(ctx context.Context) []Choice
 }
 
-// Options say who we are.
+// Options describe this program.
 type Options struct {
 	Version string
-	Log     *slog.Logger // of the protocol's own troubles; nil: nobody hears
+	Log     *slog.Logger // for errors of the protocol itself; nil: they are dropped
 }
 
-// Serve speaks with one editor until it leaves or ctx ends. Nothing else may be written to out.
+// Serve serves one editor until it disconnects or ctx ends. Nothing else may write to out.
 func Serve(ctx context.Context, host Host, in io.Reader, out io.Writer, o Options) error {
 	ctx, cancel := context.WithCancel(ctx)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -106,7 +106,7 @@ func Serve(ctx context.Context, host Host, in io.Reader, out io.Writer, o Option
 	return a.close()
 }
 
-// input holds the first message back until everything is in place: the connection begins to read while it is made.
+// input holds the first message back until everything is ready, because the connection starts reading while it is created.
 type input struct {
 	from  io.Reader
 	ready <-chan struct{}
@@ -117,7 +117,7 @@ func (i *input) Read(p []byte) (int, error) {
 	return i.from.Read(p)
 }
 
-// output writes the protocol, and lets others wait until the answer to a request was written: an editor knows a session only then.
+// output writes the protocol, and lets others wait until the answer to a request was written: only then does an editor know a session.
 type output struct {
 	to io.Writer
 
@@ -135,7 +135,7 @@ func (o *output) whenAnswered(session string, then func()) {
 	o.after[session] = then
 }
 
-// Write gets one message at a time, whole.
+// Write gets one complete message at a time.
 func (o *output) Write(line []byte) (int, error) {
 	n, err := o.to.Write(line)
 	o.mu.Lock()

@@ -35,7 +35,7 @@ var (
 	_ sdk.AgentLoader = (*agent)(nil)
 )
 
-// close ends all sessions. Runs that are on are left as they are: they go on when their session is loaded.
+// close ends all sessions. Current runs are left alone: they continue when their session is loaded.
 func (a *agent) close() error {
 	a.mu.Lock()
 	all := a.sessions
@@ -64,7 +64,7 @@ func (a *agent) Initialize(_ context.Context, p sdk.InitializeRequest) (sdk.Init
 	}, nil
 }
 
-// authMethods are the ways to sign in; none where the process runs as the person, with their home.
+// authMethods are the ways to sign in; none if the process runs as the person, with their home.
 func (a *agent) authMethods() []sdk.AuthMethod {
 	out := []sdk.AuthMethod{}
 	if by, ok := a.host.(Authenticator); ok {
@@ -75,7 +75,7 @@ func (a *agent) authMethods() []sdk.AuthMethod {
 	return out
 }
 
-// Authenticate signs the person in where that is needed.
+// Authenticate signs the person in if that is needed.
 func (a *agent) Authenticate(ctx context.Context, p sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
 	by, ok := a.host.(Authenticator)
 	if !ok {
@@ -90,7 +90,7 @@ func (a *agent) Authenticate(ctx context.Context, p sdk.AuthenticateRequest) (sd
 // authRequired is the protocol's code for a person who must sign in first.
 const authRequired = -32000
 
-// refusal is the answer to a request that failed; nil: it did not.
+// refusal converts the error of a request; nil: there was none.
 func refusal(err error) error {
 	var auth *AuthError
 	switch {
@@ -110,7 +110,7 @@ func (a *agent) NewSession(ctx context.Context, p sdk.NewSessionRequest) (sdk.Ne
 	return sdk.NewSessionResponse{SessionId: s.id(), Modes: s.modes(), ConfigOptions: a.options(ctx, s)}, nil
 }
 
-// LoadSession shows everything that was said before it answers, and then goes on with what was cut off.
+// LoadSession sends the whole history before it answers, and then continues interrupted work.
 func (a *agent) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
 	s, err := a.reopen(ctx, p.Cwd, p.SessionId, p.McpServers, true)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *agent) LoadSession(ctx context.Context, p sdk.LoadSessionRequest) (sdk.
 	return sdk.LoadSessionResponse{Meta: answerTo(p.SessionId), Modes: s.modes(), ConfigOptions: a.options(ctx, s)}, nil
 }
 
-// ResumeSession is LoadSession for an editor that still shows what was said.
+// ResumeSession is LoadSession for an editor that still shows the history.
 func (a *agent) ResumeSession(ctx context.Context, p sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
 	s, err := a.reopen(ctx, p.Cwd, p.SessionId, p.McpServers, false)
 	if err != nil {
@@ -128,10 +128,10 @@ func (a *agent) ResumeSession(ctx context.Context, p sdk.ResumeSessionRequest) (
 	return sdk.ResumeSessionResponse{Meta: answerTo(p.SessionId), Modes: s.modes(), ConfigOptions: a.options(ctx, s)}, nil
 }
 
-// answerTo names the session in an answer that has no place for it, for output.
+// answerTo names the session in an answer that has no field for it, for output.
 func answerTo(id sdk.SessionId) map[string]any { return map[string]any{"sessionId": string(id)} }
 
-// reopen opens a session that there is.
+// reopen opens an existing session.
 func (a *agent) reopen(ctx context.Context, dir string, id sdk.SessionId, servers []sdk.McpServer, show bool) (*session, error) {
 	if id == "" {
 		return nil, invalid("sessionId is empty")
@@ -139,12 +139,12 @@ func (a *agent) reopen(ctx context.Context, dir string, id sdk.SessionId, server
 	return a.open(ctx, dir, string(id), servers, show)
 }
 
-// open opens a session and follows it. With show what was said so far is sent.
+// open opens a session and follows it. With show, it sends the history.
 func (a *agent) open(ctx context.Context, dir, id string, servers []sdk.McpServer, show bool) (*session, error) {
 	if !filepath.IsAbs(dir) {
 		return nil, invalid("cwd must be an absolute path, not %q", dir)
 	}
-	a.drop(id) // opened a second time: the editor may have forgotten what it was shown
+	a.drop(id) // opened a second time: the editor may have forgotten its contents
 	opened, refused, err := a.host.Open(ctx, dir, id, serversOf(servers))
 	var unknown *ErrNoSession
 	switch {
@@ -253,13 +253,13 @@ func (a *agent) SetSessionMode(ctx context.Context, p sdk.SetSessionModeRequest)
 	return sdk.SetSessionModeResponse{}, nil
 }
 
-// The settings that an editor shows beside a session.
+// The settings that an editor shows next to a session.
 const (
 	modeOption  = "mode"
 	modelOption = "model"
 )
 
-// options are the mode and the model in the form of settings, which newer editors show in place of modes.
+// options are the mode and the model in the form of settings, which newer editors show instead of modes.
 func (a *agent) options(ctx context.Context, s *session) []sdk.SessionConfigOption {
 	var out []sdk.SessionConfigOption
 	add := func(id, name string, category sdk.SessionConfigOptionCategory, all []Choice, now string) {
@@ -316,7 +316,7 @@ func (a *agent) Prompt(ctx context.Context, p sdk.PromptRequest) (sdk.PromptResp
 	return s.prompt(ctx, p.Prompt)
 }
 
-// availableCommands are what a prompt that begins with a slash can be.
+// availableCommands are the commands for prompts that begin with a slash.
 func availableCommands(ctx context.Context, s Session) []sdk.AvailableCommand {
 	var out []sdk.AvailableCommand
 	for _, c := range repl.Commands(ctx, s) {
@@ -361,7 +361,7 @@ func serversOf(list []sdk.McpServer) []Server {
 	return out
 }
 
-// invalid is an error whose sentence an editor shows: some show the message, some the data.
+// invalid is an error for an editor: some show the message, some the data.
 func invalid(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	data, err := json.Marshal(text)

@@ -12,16 +12,16 @@ import (
 	"chorus/internal/approval"
 )
 
-// What a person in the editor can say to an approval.
+// The answers to an approval in the editor.
 const (
 	once     = "allow"
 	sitting  = "allow_session"
 	keep     = "keep_" // and the number of the step
 	never    = "reject"
-	mostKept = 2 // steps that are offered to be kept: more would hide the rest
+	mostKept = 2 // offered steps; more would hide the rest
 )
 
-// ask puts an approval before the person in the editor. It returns at once.
+// ask shows an approval in the editor. It returns at once.
 func (s *session) ask(id string) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
@@ -38,7 +38,7 @@ func (s *session) ask(id string) {
 	})
 }
 
-// answered takes an approval back that was answered elsewhere.
+// answered withdraws an approval that was answered elsewhere.
 func (s *session) answered(id string) {
 	s.mu.Lock()
 	cancel := s.approvals[id]
@@ -49,9 +49,9 @@ func (s *session) answered(id string) {
 	}
 }
 
-// await has the person answer, unless somebody else does.
+// await waits for the person's answer, unless somebody else answers.
 func (s *session) await(ctx context.Context, id string) {
-	select { // an editor that loads a session is asked when it has what was said
+	select { // an editor that loads a session is asked after its history was sent
 	case <-s.caughtUp:
 	case <-ctx.Done():
 		return
@@ -79,7 +79,7 @@ func (s *session) await(ctx context.Context, id string) {
 	}
 }
 
-// steps are the rules that a yes could keep for good.
+// steps are the rules that an approval could keep permanently.
 func (s *session) steps(ctx context.Context, id string) []approval.Step {
 	always, err := s.inner.Propose(ctx, id)
 	if err != nil || always.Never != "" {
@@ -97,7 +97,7 @@ func options(steps []approval.Step) []sdk.PermissionOption {
 	return append(out, sdk.PermissionOption{OptionId: never, Name: "Reject", Kind: sdk.PermissionOptionKindRejectOnce})
 }
 
-// choose does what the person chose; what is not one of the choices is a no.
+// choose applies the person's choice; an unknown choice is a denial.
 func (s *session) choose(ctx context.Context, id, choice string, steps []approval.Step) error {
 	switch choice {
 	case once:
@@ -113,7 +113,7 @@ func (s *session) choose(ctx context.Context, id, choice string, steps []approva
 	return s.inner.Answer(ctx, id, false, "", false)
 }
 
-// asked is the call that waits, with all that a person needs to decide.
+// asked is the pending call, with everything that a person needs to decide.
 func (s *session) asked(a approval.Approval) sdk.ToolCallUpdate {
 	title := cmp.Or(s.inner.Label(a.Call.Name, a.Call.Args), a.Call.Name)
 	kind := kindOf(a.Call.Name)

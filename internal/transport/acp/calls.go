@@ -14,10 +14,10 @@ const (
 	maxLocations = 20       // files of one call that an editor can follow
 )
 
-// callID names a call within its session: models number theirs anew in each run.
+// callID identifies a call within its session, because models start numbering anew in each run.
 func callID(run, call string) sdk.ToolCallId { return sdk.ToolCallId(run + "/" + call) }
 
-// kindOf is what a tool does, for the icon beside it.
+// kindOf is the kind of a tool, for its icon.
 func kindOf(name string) sdk.ToolKind {
 	switch name = strings.ToLower(name); name {
 	case "read", "read_file", "readfile", "mcp_read", "skill", "recall":
@@ -39,7 +39,7 @@ func kindOf(name string) sdk.ToolKind {
 	return sdk.ToolKindOther
 }
 
-// rawInput is the arguments as an object, or as the text that the model wrote.
+// rawInput returns the arguments as an object, or else as the model's text.
 func rawInput(args []byte) any {
 	if len(args) == 0 {
 		return nil
@@ -73,7 +73,7 @@ func locations(args []byte, dir string) []sdk.ToolCallLocation {
 	return nil
 }
 
-// absolute is a file of the workspace as the editor knows it; false: it lies in one of our own folders, or nowhere.
+// absolute returns a file's path in the workspace as the editor knows it; false: it is in one of our own folders, or nowhere.
 func absolute(name, dir string) (string, bool) {
 	switch {
 	case name == "" || strings.HasPrefix(name, "@"):
@@ -86,7 +86,7 @@ func absolute(name, dir string) (string, bool) {
 	return filepath.Join(dir, name), true
 }
 
-// diffs are the hunks of a unified diff, each as the lines before and after.
+// diffs converts the hunks of a unified diff, each as the lines before and after.
 func diffs(unified, dir string) []sdk.ToolCallContent {
 	var out []sdk.ToolCallContent
 	var from, to string
@@ -137,7 +137,7 @@ func diffs(unified, dir string) []sdk.ToolCallContent {
 	return out
 }
 
-// fence sets text between marks that it cannot close, so that an editor shows it as it is.
+// fence encloses text in marks that it cannot close, so that an editor shows it unchanged.
 func fence(text string) string {
 	longest, run := 2, 0
 	for _, r := range text {
@@ -152,7 +152,7 @@ func fence(text string) string {
 	return marks + "\n" + strings.TrimSuffix(text, "\n") + "\n" + marks
 }
 
-// head is the beginning of a text.
+// head returns the beginning of a text.
 func head(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -13,7 +13,7 @@ import (
 // planKey is the work note that editors show as the plan.
 const planKey = "plan"
 
-// planOf is the plan that a call writes down; nil: it writes none. Clearing the note clears the plan.
+// planOf returns the plan that a call writes; nil: it writes none. Clearing the note clears the plan.
 func planOf(use chat.ToolUse) *string {
 	if use.Name != "work_notes" && use.Name != "WorkNotes" {
 		return nil
@@ -31,14 +31,13 @@ func planOf(use chat.ToolUse) *string {
 	return nil
 }
 
-// stepLine is a line of a plan: a mark of a list, a box with how far it is, and what is to be done.
+// stepLine matches a line of a plan: a list mark, a box with its state, and the text.
 var stepLine = pattern.Lazy(`^(?:[-*+•]|\d{1,3}[.)])?\s*(?:\[(.?)\])?\s*(.*)$`)
 
 // maxSteps is how many steps of a plan are shown.
 const maxSteps = 100
 
-// steps are the entries of a plan, which is a list with a step in each line: "- [x] done", "- [~] doing", "- [ ] to do". Headings
-// are left out.
+// steps parses the entries of a plan, which is a list with a step per line: "- [x] done", "- [~] doing", "- [ ] to do". Headings are left out.
 func steps(plan string) []sdk.PlanEntry {
 	out := []sdk.PlanEntry{}
 	for line := range strings.Lines(plan) {

@@ -16,7 +16,7 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 )
 
-// read makes one text of what an editor sent; pictures and other bytes go along as files.
+// read converts what an editor sent to one text; pictures and other bytes become files.
 func (s *session) read(ctx context.Context, blocks []sdk.ContentBlock) (string, error) {
 	var words []string
 	for i, b := range blocks {
@@ -60,7 +60,7 @@ func (s *session) attach(ctx context.Context, name, data string) error {
 	return s.inner.Attach(ctx, name, bytes.NewReader(raw))
 }
 
-// extension is how the name of a file of the type ends.
+// extension is the file extension for a type.
 func extension(media string) string {
 	switch media {
 	case "image/png":
@@ -74,7 +74,7 @@ func extension(media string) string {
 	return ""
 }
 
-// mention is how the agent's tools name what a link leads to.
+// mention is how the agent's tools name the target of a link.
 func (s *session) mention(uri, name string) string {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" && u.Scheme != "" {

@@ -22,8 +22,8 @@ type session struct {
 	inner    Session
 	show     bool
 	head     int64
-	caughtUp chan struct{} // what was there when it was opened was sent
-	ended    chan struct{} // the journal is followed no more
+	caughtUp chan struct{} // everything from before it was opened was sent
+	ended    chan struct{} // following the journal has ended
 	stop     context.CancelFunc
 	ctx      context.Context
 	asking   sync.WaitGroup
@@ -31,26 +31,26 @@ type session struct {
 	translate *translator // of the following goroutine
 	commands  func() []sdk.AvailableCommand
 
-	// sending is held from before a prompt is handed in until it is known as ours, so that the following goroutine does not
-	// take it for somebody else's.
+	// sending is held from before a prompt is sent until its number is known, so that the following goroutine does not take
+	// it for somebody else's.
 	sending sync.Mutex
 
 	mu        sync.Mutex
 	own       map[int64]bool
 	waiting   []*waiter
-	approvals map[string]context.CancelFunc // those that the editor is asked now, by their ids
+	approvals map[string]context.CancelFunc // approvals that the editor currently asks, by their ids
 	err       error
 }
 
-// waiter is a prompt that was handed in.
+// waiter is a prompt that was sent.
 type waiter struct {
 	seq       int64
-	run       string // that took it; "": none did yet
+	run       string // the run that took it; "": none yet
 	cancelled bool
 	done      chan outcome // gets one
 }
 
-// outcome is what became of a prompt.
+// outcome is the result of a prompt.
 type outcome struct {
 	response sdk.PromptResponse
 	err      error
@@ -99,11 +99,11 @@ func (s *session) close() error {
 	return s.inner.Close()
 }
 
-// goOn takes up what was cut off, and asks again what waits for an answer.
+// goOn continues interrupted work, and asks again about pending approvals.
 func (s *session) goOn() { s.inner.GoOn() }
 
 func (s *session) follow() error {
-	open := map[string]bool{} // approvals that were asked and not answered so far
+	open := map[string]bool{} // approvals without an answer so far
 	past := s.head > 0
 	for item, err := range s.inner.Watch(s.ctx, 0) {
 		if err != nil {
@@ -134,7 +134,7 @@ func (s *session) follow() error {
 	return nil
 }
 
-// seqOf is the number of an item, also of one that means nothing to a terminal.
+// seqOf returns the number of an item, even of one that a terminal ignores.
 func seqOf(item repl.Item) int64 {
 	if item.Event != nil {
 		return item.Event.Seq
@@ -150,7 +150,7 @@ func seqOf(item repl.Item) int64 {
 	return 0
 }
 
-// item sends what one item means, and tells those who wait for it. Of the past only what was said is sent.
+// item sends one item, and notifies those who wait for it. Of the past, only messages are sent.
 func (s *session) item(item repl.Item, past bool) {
 	if item.Event == nil {
 		for _, u := range s.translate.live(item.Live) {
@@ -188,7 +188,7 @@ func (s *session) item(item repl.Item, past bool) {
 }
 
 func (s *session) isOwn(seq int64) bool {
-	s.sending.Lock() // wait for a prompt that is being handed in
+	s.sending.Lock() // wait for a prompt that is being sent
 	defer s.sending.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,7 +201,7 @@ func (s *session) send(u sdk.SessionUpdate) {
 	}
 }
 
-// prompt hands in what was said and waits for the end of the run that takes it.
+// prompt sends a message and waits for the end of the run that takes it.
 func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.PromptResponse, error) {
 	s.sending.Lock()
 	said, err := s.read(ctx, blocks)
@@ -213,7 +213,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 		s.sending.Unlock()
 		return s.command(ctx, name, said)
 	}
-	if ctx.Err() != nil { // cancelled before it was handed in
+	if ctx.Err() != nil { // cancelled before it was sent
 		s.sending.Unlock()
 		return sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}, nil
 	}
@@ -238,7 +238,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 	if gone {
 		return sdk.PromptResponse{}, &sdk.RequestError{Code: -32603, Message: s.failure().Error()}
 	}
-	select { // not for ctx: an editor cancels with session/cancel, and is told the end all the same
+	select { // not for ctx: an editor cancels with session/cancel, and still gets the end
 	case out := <-w.done:
 		return out.response, out.err
 	case <-s.ended:
@@ -251,7 +251,7 @@ func (s *session) prompt(ctx context.Context, blocks []sdk.ContentBlock) (sdk.Pr
 	}
 }
 
-// commandOf is the name of a slash command that a prompt is; one that we do not know is a prompt like any other.
+// commandOf returns the slash command of a prompt; an unknown one is a prompt like any other.
 func (s *session) commandOf(said string) (string, bool) {
 	name, _, _ := strings.Cut(strings.TrimSpace(said), " ")
 	known := slices.ContainsFunc(s.commands(), func(c sdk.AvailableCommand) bool { return "/"+c.Name == name })
@@ -276,14 +276,14 @@ func (s *session) command(ctx context.Context, name, line string) (sdk.PromptRes
 	return sdk.PromptResponse{StopReason: sdk.StopReasonEndTurn}, nil
 }
 
-// cancelTime is how long the store may take to note that a run shall end.
+// cancelTime is how long the store may take to record the request to end a run.
 const cancelTime = 10 * time.Second
 
-// cancel ends the run that is on and takes back what waits.
+// cancel ends the current run and withdraws waiting prompts.
 func (s *session) cancel(ctx context.Context) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer done()
-	s.sending.Lock() // a prompt that is being handed in counts
+	s.sending.Lock() // includes a prompt that is being sent
 	s.mu.Lock()
 	for _, w := range s.waiting {
 		w.cancelled = true
@@ -293,7 +293,7 @@ func (s *session) cancel(ctx context.Context) error {
 	return s.inner.Abort(ctx, true)
 }
 
-// took notes which run has a prompt. One that was cancelled in that moment is ended.
+// took records which run has a prompt. If the prompt was just cancelled, the run is ended.
 func (s *session) took(b chat.Took) {
 	again := false
 	s.mu.Lock()
@@ -311,7 +311,7 @@ func (s *session) took(b chat.Took) {
 	}
 }
 
-// settle takes the waiters that are meant out of the list and tells them.
+// settle removes the matching waiters and notifies them.
 func (s *session) settle(meant func(*waiter) bool, out func(*waiter) outcome) {
 	s.mu.Lock()
 	var told []*waiter
@@ -367,7 +367,7 @@ func failed(b chat.RunEnded) string {
 	return cmp.Or(b.Text, "the run failed")
 }
 
-// ending is how the end of a run is told.
+// ending converts the end of a run.
 func (s *session) ending(b chat.RunEnded, cancelled bool) outcome {
 	total := b.Usage.Input + b.Usage.Output + b.Usage.CacheRead + b.Usage.CacheWrite
 	response := sdk.PromptResponse{StopReason: sdk.StopReasonEndTurn, Usage: &sdk.Usage{InputTokens: b.Usage.Input, OutputTokens: b.Usage.Output,

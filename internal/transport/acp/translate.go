@@ -11,8 +11,8 @@ import (
 	"chorus/internal/chat"
 )
 
-// translator turns events and live pieces into updates. It holds what of the current answer was sent, so that each piece is
-// sent once. One goroutine uses it.
+// translator converts events and live deltas to updates. It tracks which parts of the current answer were sent, so that
+// each is sent once. It is for one goroutine.
 type translator struct {
 	label func(name string, args []byte) string
 	dir   string
@@ -20,16 +20,16 @@ type translator struct {
 	run           string
 	step, attempt int
 	text, thought string // of this attempt, as sent
-	closed        bool   // it has its Said, or is not for people
+	closed        bool   // its Said event was handled, or it is not for people
 	stop          chat.Stop
 	calls         map[sdk.ToolCallId]*call
 }
 
-// call is one that has no result yet.
+// call is a call without a result so far.
 type call struct {
 	kind   sdk.ToolKind
 	output string  // its last words
-	plan   *string // the plan that it writes down
+	plan   *string // the plan that it writes
 	told   time.Time
 }
 
@@ -37,7 +37,7 @@ func newTranslator(label func(string, []byte) string, dir string) *translator {
 	return &translator{label: label, dir: dir, step: -1, closed: true, calls: map[sdk.ToolCallId]*call{}}
 }
 
-// event is what an event means to the editor; mine is a prompt that it sent itself.
+// event converts an event for the editor; mine is a prompt that it sent itself.
 func (t *translator) event(e chat.Event, mine bool) []sdk.SessionUpdate {
 	switch b := e.Body.(type) {
 	case chat.Received:
@@ -76,7 +76,7 @@ func (t *translator) event(e chat.Event, mine bool) []sdk.SessionUpdate {
 	return nil
 }
 
-// said is what a person said.
+// said converts a person's message.
 func said(blocks chat.Blocks) []sdk.SessionUpdate {
 	text := blocks.Text()
 	for _, b := range blocks {
@@ -90,7 +90,7 @@ func said(blocks chat.Blocks) []sdk.SessionUpdate {
 	return []sdk.SessionUpdate{sdk.UpdateUserMessageText(text)}
 }
 
-// begin makes room for another attempt at an answer. What was sent of one that is lost cannot be taken back.
+// begin starts another attempt at an answer. Parts of a lost attempt cannot be taken back.
 func (t *translator) begin(step, attempt int) []sdk.SessionUpdate {
 	if step == t.step && attempt == t.attempt {
 		return nil
@@ -148,7 +148,7 @@ func (t *translator) said(b chat.Said) []sdk.SessionUpdate {
 	return out
 }
 
-// ran is the result of a call: what it changed as diffs, anything else as text.
+// ran converts the result of a call: changes to diffs, anything else to text.
 func (t *translator) ran(id sdk.ToolCallId, b chat.ToolRan) []sdk.SessionUpdate {
 	var plan *string
 	if c := t.calls[id]; c != nil && b.Succeeded() {
@@ -180,7 +180,7 @@ func (t *translator) ran(id sdk.ToolCallId, b chat.ToolRan) []sdk.SessionUpdate 
 	return out
 }
 
-// live is what a piece adds that was not sent.
+// live returns the part of a delta that was not sent.
 func (t *translator) live(l chat.Live) []sdk.SessionUpdate {
 	switch l := l.(type) {
 	case chat.Delta:
@@ -193,7 +193,7 @@ func (t *translator) live(l chat.Live) []sdk.SessionUpdate {
 
 func (t *translator) delta(d chat.Delta) []sdk.SessionUpdate {
 	if d.Run != t.run && t.run != "" || d.Step < t.step || d.Step == t.step && d.Attempt < t.attempt {
-		return nil // of something that is over
+		return nil // of something that has ended
 	}
 	t.run = d.Run
 	out := t.begin(d.Step, d.Attempt)
@@ -202,7 +202,7 @@ func (t *translator) delta(d chat.Delta) []sdk.SessionUpdate {
 		have = &t.thought
 	}
 	if t.closed || d.What == chat.DeltaArgs || d.Offset < 0 || d.Offset > len(*have) || d.Offset+len(d.Text) <= len(*have) {
-		return out // not for people, behind a gap that the whole will fill, or known
+		return out // not for people, after a gap that the whole answer will fill, or already sent
 	}
 	more := d.Text[len(*have)-d.Offset:]
 	*have += more
@@ -212,7 +212,7 @@ func (t *translator) delta(d chat.Delta) []sdk.SessionUpdate {
 	return append(out, sdk.UpdateAgentMessageText(more))
 }
 
-// How much of a running command is shown, and how often.
+// Limits for the output of a running command.
 const (
 	maxProgress  = 4 << 10
 	progressTime = 250 * time.Millisecond
@@ -229,7 +229,7 @@ func (t *translator) progress(p chat.Progress) []sdk.SessionUpdate {
 		c.output = strings.ToValidUTF8(c.output[over:], "")
 	}
 	if time.Since(c.told) < progressTime {
-		return nil // the result has it all
+		return nil // the result contains all of it
 	}
 	c.told = time.Now()
 	return []sdk.SessionUpdate{sdk.UpdateToolCall(id, sdk.WithUpdateStatus(sdk.ToolCallStatusInProgress),

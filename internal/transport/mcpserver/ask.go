@@ -14,7 +14,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// askRequest is what session_ask takes.
+// askRequest is the input of session_ask.
 type askRequest struct {
 	Message   string `json:"message"`
 	ID        string `json:"id"`
@@ -34,13 +34,13 @@ const askText = "Say something to an agent and wait for its answer. The answer c
 	"waiting where the agent waits for an approval, which approvals names; running where it takes longer than seconds: session_messages reads what comes then; " +
 	"or failed. Cancelling the call stops the agent."
 
-// defaultAsk and maxAsk are how long a call waits.
+// defaultAsk and maxAsk limit how long a call waits.
 const (
 	defaultAsk = 5 * time.Minute
 	maxAsk     = time.Hour
 )
 
-// asked is what session_ask answers.
+// asked is the output of session_ask.
 type asked struct {
 	SessionID string                `json:"sessionId"`
 	Status    string                `json:"status"` // done, waiting, running, failed
@@ -58,7 +58,7 @@ func (s *Server) ask(ctx context.Context, req *sdk.CallToolRequest) (*sdk.CallTo
 	return s.askFor(ctx, req, defaultAsk, progressOf(ctx, req))
 }
 
-// askFor waits as long as the caller says, else as long as given.
+// askFor waits as long as the caller requests, or else the given time.
 func (s *Server) askFor(ctx context.Context, req *sdk.CallToolRequest, wait time.Duration, progress func(string)) (*sdk.CallToolResult, error) {
 	var in askRequest
 	if err := json.Unmarshal(req.Params.Arguments, &in); err != nil {
@@ -76,7 +76,7 @@ func (s *Server) askFor(ctx context.Context, req *sdk.CallToolRequest, wait time
 	defer cancel()
 	out, err := a.follow(within)
 	switch {
-	case s.ended.Err() != nil: // the server stops, and the agent goes on at the next start
+	case s.ended.Err() != nil: // the server is stopping, and the agent continues at the next start
 		return nil, ctx.Err()
 	case ctx.Err() != nil:
 		a.abort(ctx)
@@ -94,7 +94,7 @@ func (s *Server) askFor(ctx context.Context, req *sdk.CallToolRequest, wait time
 	return answer(string(data), false), nil
 }
 
-// progressOf reports what happens to whoever asked for it.
+// progressOf reports progress to the caller.
 func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	token := req.Params.GetProgressToken()
 	if token == nil {
@@ -103,7 +103,7 @@ func progressOf(ctx context.Context, req *sdk.CallToolRequest) func(string) {
 	count := 0.0
 	return func(text string) {
 		count++
-		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: count, Message: text}) // progress may be lost
+		_ = req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: count, Message: text}) // lost progress is harmless
 	}
 }
 
@@ -198,12 +198,12 @@ func (a *asking) noteRun(it feed.Trace) {
 	}
 }
 
-// abort stops the run once it is known to be the one that was asked for.
+// abort stops the run once it is known to be the right one.
 func (a *asking) abort(ctx context.Context) {
 	if a.run == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	_, _ = operations.Abort.Call(ctx, a.to, a.by, operations.AbortRequest{ID: a.session}) // on an error it ends at its limits
+	_, _ = operations.Abort.Call(ctx, a.to, a.by, operations.AbortRequest{ID: a.session}) // on an error the run ends at its limits
 }

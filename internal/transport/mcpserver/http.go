@@ -14,22 +14,21 @@ import (
 )
 
 const (
-	// sessionTime is how long a session is kept after its last request. A client whose session is over is told so and
-	// begins another one.
+	// sessionTime is how long a session is kept after its last request. After that, its client gets an error and starts another one.
 	sessionTime = time.Hour
 	// writeTime is how long a client may take to read one piece of an answer.
 	writeTime = 30 * time.Second
-	// maxBody is the largest request: a message is a million characters at most.
+	// maxBody is the largest request: a message has at most a million characters.
 	maxBody = 8 << 20
-	// maxSessions is how many sessions are kept at a time; each holds a little memory until it is ended or forgotten.
+	// maxSessions limits the open sessions; each uses a little memory until it is ended or forgotten.
 	maxSessions = 1000
-	// callerField is where the caller stands among what the SDK knows of a token.
+	// callerField is the key of the caller in the SDK's token information.
 	callerField = "caller"
 )
 
-// Handler answers streamable HTTP. The caller of each request must be in its context: the guard that checks tokens,
-// hosts and origins stands before it. A browser's cookie is not enough, so that no page can speak MCP. Streams end when
-// stopping is closed.
+// Handler serves streamable HTTP. The caller of each request must be in its context: the guard that checks tokens, hosts
+// and origins runs before it. A browser's cookie is not enough, so that no page can speak MCP. Streams end when stopping
+// is closed.
 func (s *Server) Handler(stopping <-chan struct{}) http.Handler {
 	next := streamable(func(r *http.Request) *sdk.Server {
 		by, _ := operation.CallerOf(r.Context())
@@ -44,13 +43,13 @@ func (s *Server) Handler(stopping <-chan struct{}) http.Handler {
 	})
 }
 
-// streamable is the transport, for whatever server a request gets.
+// streamable is the transport, with a server chosen per request.
 func streamable(server func(*http.Request) *sdk.Server, stopping <-chan struct{}) http.Handler {
 	inner := sdk.NewStreamableHTTPHandler(server, &sdk.StreamableHTTPOptions{SessionTimeout: sessionTime, MaxRequestBodyBytes: maxBody,
-		DisableLocalhostProtection: true,                         // the guard knows under which names a proxy reaches us
-		EventStore:                 sdk.NewMemoryEventStore(nil), // an answer whose connection broke can be fetched
+		DisableLocalhostProtection: true,                         // the guard knows the names under which a proxy reaches us
+		EventStore:                 sdk.NewMemoryEventStore(nil), // an answer can be fetched after its connection broke
 	})
-	// Sessions belong to whoever showed the token that opened them.
+	// A session belongs to the holder of the token that opened it.
 	verified := auth.RequireBearerToken(func(ctx context.Context, _ string, _ *http.Request) (*auth.TokenInfo, error) {
 		by, ok := operation.CallerOf(ctx)
 		if !ok {
@@ -79,7 +78,7 @@ func streamable(server func(*http.Request) *sdk.Server, stopping <-chan struct{}
 	})
 }
 
-// requestBody lifts the limit for reading the request once it is read: it would else cut a long answer off.
+// requestBody lifts the read deadline once the request is read, because it would otherwise cut off a long answer.
 type requestBody struct {
 	io.ReadCloser
 	control *http.ResponseController
@@ -93,7 +92,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// deadlineWriter lets an answer take as long as it takes to make, and each piece of it writeTime to be read.
+// deadlineWriter lets an answer take any time to produce, and each piece of it writeTime to be read.
 type deadlineWriter struct {
 	http.ResponseWriter
 	control *http.ResponseController

@@ -24,12 +24,12 @@ const (
 	agentsURI    = "chorus://agents"
 	projectsURI  = "chorus://projects"
 	tasksURI     = "chorus://tasks"
-	// earlier is the parameter of a thread's address that asks for what was said before a number.
+	// earlier is the parameter of a thread's address for the messages before a number.
 	earlier = "before"
 )
 
 const (
-	// maxResource is how large a resource may be, in bytes: of a longer thread it holds the newest part.
+	// maxResource limits a resource, in bytes: a longer thread is cut to its newest part.
 	maxResource = 256 << 10
 	// pageOfThreads is how many threads one page of resources/list names.
 	pageOfThreads = 100
@@ -42,7 +42,7 @@ const (
 type single struct {
 	uri, name, help string
 	get             *operation.Definition
-	noun            string // of names that complete the id
+	noun            string // of names to complete the id
 }
 
 func singles() []single {
@@ -55,7 +55,7 @@ func singles() []single {
 	}
 }
 
-// lists are the resources that are there for everybody: what one operation lists.
+// lists are the resources that everybody has: the outputs of list operations.
 func lists() []sdk.Resource {
 	return []sdk.Resource{
 		{URI: threadsURI, Name: "threads", Description: "The threads that were active last.", MIMEType: jsonMedia},
@@ -100,7 +100,7 @@ func (s *Server) addResources(to *sdk.Server) {
 	to.AddReceivingMiddleware(s.listThreads)
 }
 
-// parts takes a resource's address apart: what stands behind the kind's own address, and its parameters.
+// parts splits a resource's address: the part after the kind's own address, and its parameters.
 func parts(uri, kind string) (id string, query url.Values, ok bool) {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -115,11 +115,11 @@ func parts(uri, kind string) (id string, query url.Values, ok bool) {
 	return id, query, ok
 }
 
-// read is a resource that is an operation's output.
+// read returns an operation's output as a resource.
 func (s *Server) read(ctx context.Context, req *sdk.ReadResourceRequest, d *operation.Definition, in any) (*sdk.ReadResourceResult, error) {
 	var out any
 	var err error
-	if uri := req.Params.URI; uri == agentsURI || uri == projectsURI { // who reads them cannot ask for the next page
+	if uri := req.Params.URI; uri == agentsURI || uri == projectsURI { // readers of resources cannot ask for the next page
 		out, err = d.Whole(ctx, s.o.Executor, callerOf(ctx, req), in)
 	} else {
 		out, err = s.o.Executor.Execute(ctx, callerOf(ctx, req), d, in)
@@ -141,7 +141,7 @@ func contents(req *sdk.ReadResourceRequest, data []byte) *sdk.ReadResourceResult
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: req.Params.URI, MIMEType: jsonMedia, Text: string(data)}}}
 }
 
-// unreadable is why a resource cannot be read.
+// unreadable converts the error of reading a resource.
 func (s *Server) unreadable(req *sdk.ReadResourceRequest, err error) error {
 	switch operation.KindOf(err) {
 	case operation.NotFound, operation.Invalid:
@@ -158,7 +158,7 @@ func (s *Server) unreadable(req *sdk.ReadResourceRequest, err error) error {
 type thread struct {
 	Session  operations.Session `json:"session"`
 	Messages []json.RawMessage  `json:"messages"`
-	Earlier  string             `json:"earlier,omitempty"` // where what was said before is read
+	Earlier  string             `json:"earlier,omitempty"` // the address of earlier messages
 }
 
 func (s *Server) readThread(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -193,8 +193,8 @@ func (s *Server) readThread(ctx context.Context, req *sdk.ReadResourceRequest) (
 	return contents(req, data), nil
 }
 
-// newest are the last objects that fit into a resource, oldest first, and the number of the first of them. Objects of
-// one number stay together, so that what was said before it can be asked for.
+// newest returns the last objects that fit into a resource, oldest first, and the number of the first. Objects of one
+// number stay together, so that earlier ones can be requested.
 func newest(items []feed.Item) (out []json.RawMessage, first int64, err error) {
 	size := 0
 	for end := len(items); end > 0; {
@@ -212,7 +212,7 @@ func newest(items []feed.Item) (out []json.RawMessage, first int64, err error) {
 			group = append(group, data)
 		}
 		if size > maxResource {
-			if out == nil { // larger than a resource all by itself
+			if out == nil { // too large on its own
 				return []json.RawMessage{json.RawMessage(`{"type":"trace","kind":"too_large"}`)}, number, nil
 			}
 			return out, first, nil
@@ -254,7 +254,7 @@ func (s *Server) listThreads(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// listWork adds the projects and the tasks that are not over to the first page of resources.
+// listWork adds projects and open tasks to the first page of resources.
 func (s *Server) listWork(ctx context.Context, by operation.Caller, out *sdk.ListResourcesResult) error {
 	projects, err := operation.CallWhole(ctx, operations.ListProjects, s.o.Executor, by, operations.ProjectList{})
 	if err != nil {

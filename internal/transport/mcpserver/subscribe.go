@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// betweenUpdates is the least time between two notices of one thread: a run writes many events.
+	// betweenUpdates is the minimum time between two notices about one thread: a run writes many events.
 	betweenUpdates = 500 * time.Millisecond
-	// maxSubscriptions is how many threads one client may follow: each is a stream.
+	// maxSubscriptions limits the threads that one client may follow: each needs a stream.
 	maxSubscriptions = 50
 )
 
-// subscriptions are the threads, projects and tasks that clients want to be told about. The SDK knows whom to tell; here is what has to be
-// followed for that: each thread once, however many want it. There is one for each server of the SDK.
+// subscriptions are the threads, projects and tasks that clients want to be notified about. The SDK knows whom to
+// notify; this type follows each resource once, however many clients want it. There is one for each server of the SDK.
 type subscriptions struct {
 	s    *Server
 	told func() *sdk.Server // whose clients they are
@@ -30,13 +30,13 @@ type subscriptions struct {
 	followed map[string]*followed // by address
 }
 
-// followed is a thread with those who want to be told about it.
+// followed is a thread and its subscribers.
 type followed struct {
 	clients map[*sdk.ServerSession]bool
 	cancel  context.CancelFunc
 }
 
-// subscribe begins to follow a resource that the caller may read. Subscribing twice is as good as once.
+// subscribe starts following a resource that the caller may read. Subscribing twice has no further effect.
 func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
 	uri := req.Params.URI
 	by := callerOf(ctx, req)
@@ -69,7 +69,7 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 	}
 	f.clients[req.Session] = true
 	if count == 0 {
-		go func() { // it ends with the session, and so do its wishes
+		go func() { // it ends with the session, and so do its subscriptions
 			_ = req.Session.Wait()
 			s.drop(req.Session, "")
 		}()
@@ -77,7 +77,7 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 	return nil
 }
 
-// follower is how a resource is followed, if the caller may read it.
+// follower returns how to follow a resource, if the caller may read it.
 func (s *subscriptions) follower(ctx context.Context, by operation.Caller, uri string) (func(context.Context), error) {
 	if id, query, ok := parts(uri, threadsURI); ok && len(query) == 0 {
 		session, err := operations.GetSession.Call(ctx, s.s.o.Executor, by, operations.SessionRef{ID: id})
@@ -105,7 +105,7 @@ func (s *subscriptions) follower(ctx context.Context, by operation.Caller, uri s
 	return func(ctx context.Context) { s.followWork(ctx, by, uri, known, read) }, nil
 }
 
-// workResource is the operation that reads a resource of the work.
+// workResource returns the operation that reads a resource of the work.
 func workResource(uri string) (d *operation.Definition, in any, ok bool) {
 	switch uri {
 	case projectsURI, tasksURI:
@@ -125,8 +125,7 @@ func workResource(uri string) (d *operation.Definition, in any, ok bool) {
 	return nil, nil, false
 }
 
-// followWork tells of changes of a resource of the work until ctx ends, or it is gone. known is what the client could read when it
-// subscribed.
+// followWork reports changes of a resource of the work until ctx ends, or it is gone. known is what the client could read when it subscribed.
 func (s *subscriptions) followWork(ctx context.Context, by operation.Caller, uri, known string, read func(context.Context) (string, error)) {
 	var changed <-chan struct{}
 	if s.s.o.Changes != nil {
@@ -134,7 +133,7 @@ func (s *subscriptions) followWork(ctx context.Context, by operation.Caller, uri
 	} else {
 		changed = operations.WorkChanges(ctx, s.s.o.Executor, by, operations.WorkWait{})
 	}
-	for { // first at once: something may have changed since it was read
+	for { // check at once: something may have changed since it was read
 		now, err := read(ctx)
 		switch {
 		case ctx.Err() != nil:
@@ -144,7 +143,7 @@ func (s *subscriptions) followWork(ctx context.Context, by operation.Caller, uri
 			return
 		case err == nil && now != known:
 			known = now
-			_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that is gone is not told
+			_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that has gone needs no notice
 		}
 		select {
 		case <-time.After(betweenUpdates):
@@ -164,7 +163,7 @@ func (s *subscriptions) unsubscribe(_ context.Context, req *sdk.UnsubscribeReque
 	return nil
 }
 
-// drop forgets what a client wanted: one address, or "" for all. A thread that nobody wants is not followed any more.
+// drop removes a client's subscription to one address, or with "" to all. A thread without subscribers is no longer followed.
 func (s *subscriptions) drop(session *sdk.ServerSession, uri string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,7 +178,7 @@ func (s *subscriptions) drop(session *sdk.ServerSession, uri string) {
 	}
 }
 
-// follow tells of changes until the stream ends: what is written to the journal counts, not every word on its way.
+// follow reports changes until the stream ends: journal events, not every live delta.
 func (s *subscriptions) follow(ctx context.Context, by operation.Caller, id string, seq int64, uri string) {
 	changed := make(chan struct{}, 1)
 	s.s.work.Go(func() {
@@ -198,7 +197,7 @@ func (s *subscriptions) follow(ctx context.Context, by operation.Caller, id stri
 		}
 	})
 	for range changed {
-		_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that is gone is not told
+		_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that has gone needs no notice
 		select {
 		case <-time.After(betweenUpdates):
 		case <-ctx.Done():

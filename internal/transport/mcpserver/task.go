@@ -15,8 +15,8 @@ import (
 	"chorus/internal/text"
 )
 
-// Tasks are calls whose result is fetched later, as the protocol has them in its version 2025-11-25. The SDK does not know
-// them, so what it leaves out is added to its answers here, and taken from requests before it reads them (see lift). One
+// Tasks are calls whose result is fetched later, as in version 2025-11-25 of the protocol. The SDK does not support
+// them, so missing fields are added to its answers here, and taken from requests before it reads them (see lift). One
 // tool can be a task: session_ask, which takes as long as an agent takes.
 
 const (
@@ -24,12 +24,12 @@ const (
 	relatedTask = "io.modelcontextprotocol/related-task"
 	askTool     = "session_ask"
 
-	// leastTaskKept and mostTaskKept bound how long a task is kept from its beginning, whatever the client asks for.
+	// leastTaskKept and mostTaskKept bound how long a task is kept from its start, whatever the client asks for.
 	leastTaskKept = 10 * time.Minute
 	mostTaskKept  = 2 * time.Hour
-	// maxTasks is how many tasks a caller may have at a time, those that are over among them.
+	// maxTasks limits a caller's tasks, including finished ones.
 	maxTasks = 50
-	// taskPoll is how often clients are told to look.
+	// taskPoll is how often clients are told to poll.
 	taskPoll = time.Second
 )
 
@@ -41,7 +41,7 @@ const (
 	taskCancelled = "cancelled"
 )
 
-// tasks are those of all clients. They are kept in memory: a server that stops ends them, and the agents go on.
+// tasks are the tasks of all clients. They are kept in memory: a server that stops ends them, and the agents continue.
 type tasks struct {
 	mu   sync.Mutex
 	list map[string]*task
@@ -49,9 +49,9 @@ type tasks struct {
 
 // task is one call.
 type task struct {
-	owner  string // whoever made it; nobody else sees it
+	owner  string // its creator; nobody else sees it
 	cancel context.CancelFunc
-	done   chan struct{} // closed when it is over
+	done   chan struct{} // closed when it has ended
 	state  taskState     // guarded by tasks.mu, as are the next
 	ends   time.Time     // when it is forgotten
 	result *sdk.CallToolResult
@@ -110,7 +110,7 @@ func (s *Server) addTasks(to *sdk.Server) error {
 	})
 }
 
-// withTasks adds tasks to what the SDK knows.
+// withTasks adds tasks to the SDK.
 func (s *Server) withTasks(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 		switch method {
@@ -144,13 +144,13 @@ func (s *Server) withTasks(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// ownerOf is whose tasks a request means.
+// ownerOf returns the owner of the tasks that a request is about.
 func ownerOf(ctx context.Context) string {
 	by, _ := operation.CallerOf(ctx)
 	return by.Principal.String()
 }
 
-// beginTask asks an agent, and answers at once.
+// beginTask starts a task, and answers at once.
 func (s *Server) beginTask(ctx context.Context, call *sdk.CallToolRequest, wish any) (sdk.Result, error) {
 	var in struct {
 		TTL int64 `json:"ttl"`
@@ -204,7 +204,7 @@ func (s *Server) taskResult(ctx context.Context, _ *sdk.ServerSession, in *taskR
 	return &out, nil
 }
 
-// cancelTask stops the agent that a task asked.
+// cancelTask stops the agent of a task.
 func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, in *taskRef) (*taskState, error) {
 	t, state, err := s.tasks.find(ctx, in.ID)
 	switch {
@@ -219,7 +219,7 @@ func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, in *taskR
 	return state, err
 }
 
-// add keeps a task; false: its owner has too many. Those whose time is over are forgotten.
+// add stores a task; false: its owner has too many. Expired ones are forgotten.
 func (l *tasks) add(t *task, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +244,7 @@ func (l *tasks) find(ctx context.Context, id string) (*task, *taskState, error) 
 	return l.get(ownerOf(ctx), id)
 }
 
-// get finds a task of its owner, and how it is. Another's is not there.
+// get finds a task of its owner, with its state. A task of somebody else does not exist for the caller.
 func (l *tasks) get(owner, id string) (*task, *taskState, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,7 +256,7 @@ func (l *tasks) get(owner, id string) (*task, *taskState, error) {
 	return t, &state, nil
 }
 
-// of are the tasks of an owner, the oldest first.
+// of returns the tasks of an owner, oldest first.
 func (l *tasks) of(owner string) []*taskState {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -270,7 +270,7 @@ func (l *tasks) of(owner string) []*taskState {
 	return out
 }
 
-// tell notes what happens in a task.
+// tell records progress of a task.
 func (l *tasks) tell(t *task, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -279,7 +279,7 @@ func (l *tasks) tell(t *task, message string) {
 	}
 }
 
-// finish notes how a call ended. A result that says that it failed is one: the task has failed as well.
+// finish records the end of a call. If the result reports a failure, the task has failed as well.
 func (l *tasks) finish(t *task, result *sdk.CallToolResult, err error) {
 	l.mu.Lock()
 	t.result, t.err = result, err
@@ -291,7 +291,7 @@ func (l *tasks) finish(t *task, result *sdk.CallToolResult, err error) {
 	l.end(t, status, "")
 }
 
-// end is a task's last state; one that is over stays as it is.
+// end sets a task's final state; a task that has ended does not change.
 func (l *tasks) end(t *task, status, message string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -301,7 +301,7 @@ func (l *tasks) end(t *task, status, message string) {
 	}
 }
 
-// greetingWithTasks is the greeting with what the SDK has no field for.
+// greetingWithTasks is the greeting with fields that the SDK lacks.
 type greetingWithTasks struct{ *sdk.InitializeResult }
 
 func (g *greetingWithTasks) MarshalJSON() ([]byte, error) {
@@ -310,7 +310,7 @@ func (g *greetingWithTasks) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// toolsWithTasks is the list of tools, of which one can be called as a task.
+// toolsWithTasks is the list of tools, with the one that can be called as a task.
 type toolsWithTasks struct{ *sdk.ListToolsResult }
 
 func (l *toolsWithTasks) MarshalJSON() ([]byte, error) {
@@ -327,7 +327,7 @@ func (l *toolsWithTasks) MarshalJSON() ([]byte, error) {
 	return withField(l.ListToolsResult, "", func(list map[string]any) { list["tools"] = tools })
 }
 
-// withField is a value as JSON, with a change of it, or of one of its fields.
+// withField encodes a value as JSON, with one changed field.
 func withField(value any, field string, change func(map[string]any)) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {

@@ -8,11 +8,10 @@ import (
 	"io"
 )
 
-// taskKey is where the wish of a call to be a task stands among its metadata, which the SDK keeps; the field of its own
-// that the protocol has for it, it does not.
+// taskKey is the metadata key of a request to run a call as a task. The SDK keeps metadata, but not the protocol's own field for it.
 const taskKey = "chorus/task"
 
-// moveTaskField moves the wish of a call to be a task to where it is kept. Every other message stays as it is.
+// moveTaskField moves the request to run a call as a task into the metadata. Other messages are unchanged.
 func moveTaskField(message []byte) []byte {
 	if !bytes.Contains(message, []byte(`"task"`)) || !bytes.Contains(message, []byte(`tools/call`)) {
 		return message
