@@ -8,33 +8,33 @@ import (
 	"chorus/internal/room"
 )
 
-// Command is one entry of a platform's list of commands. One with subcommands cannot be
+// Command is one entry of a platform's list of commands. A command with subcommands cannot be
 // given by itself.
 type Command struct {
 	Name        string
 	Description string
-	Topic       string // under which help lists it; "": under its own name
-	Example     string // its options as somebody would type them
-	Menu        bool   // an entry in the menu of a message, whose Name is its label
+	Topic       string // its help topic; "": its own name
+	Example     string // typical options
+	Menu        bool   // an entry in the menu of a message; Name is its label
 	GuildOnly   bool   // not in direct messages
-	Anywhere    bool   // it makes sense where the bot is not: people can take it along
+	Anywhere    bool   // it also makes sense where the bot is not: people can take it along
 	Speaks      bool   // it becomes a message: see Sink.Speaks
-	Private     bool   // its answer must be seen by whoever gave it alone
+	Private     bool   // only the person who gave it may see the answer
 	Needs       Right
 	Options     []Option
 	Sub         []Command
-	// Names and Descriptions in other languages, by their codes.
+	// Names and Descriptions in other languages, by language code.
 	Names, Descriptions map[string]string
 }
 
-// The topics of commands that are no group of their own.
+// The topics of commands that are not a group.
 const (
 	TopicTalk = "talk"
 	TopicLook = "look"
 )
 
-// Right is what the platform should ask for before it offers a command. Whoever may use it
-// in the end is decided by our own rights.
+// Right is what the platform should require before it offers a command. Our own rights decide
+// who may use it.
 type Right string
 
 // The rights.
@@ -44,7 +44,7 @@ const (
 	ManageGuild    Right = "manage guild"
 )
 
-// Kind is the sort of value that an option takes.
+// Kind is the type of an option's value.
 type Kind string
 
 // The kinds.
@@ -56,20 +56,20 @@ const (
 	Upload Kind = "file"
 )
 
-// Option is a value that goes with a command.
+// Option is a value of a command.
 type Option struct {
 	Name        string
 	Description string
 	Kind        Kind
 	Required    bool
-	MaxLength   int  // characters of a text; 0: as the platform has it
-	Completes   bool // values are proposed while it is typed
+	MaxLength   int  // characters of a text; 0: the platform's limit
+	Completes   bool // values are suggested while it is typed
 	Choices     []Choice
-	// Names and Descriptions in other languages, as those of a command.
+	// Names and Descriptions in other languages, as for a command.
 	Names, Descriptions map[string]string
 }
 
-// Choice is a proposed value.
+// Choice is a suggested value.
 type Choice struct {
 	Label string `json:"label"`
 	Value string `json:"value"`
@@ -77,8 +77,8 @@ type Choice struct {
 
 // Invocation is a command that somebody gave, or is typing.
 type Invocation struct {
-	ID      string // unique, for what is made because of it
-	Path    string // "agent/list"; of an entry in a menu its name
+	ID      string // unique; identifies what is created because of it
+	Path    string // "agent/list"; for a menu entry its name
 	Text    map[string]string
 	Flag    map[string]bool
 	Person  map[string]room.Author
@@ -88,12 +88,12 @@ type Invocation struct {
 	In      room.Channel
 	Allowed Allowed
 	Absent  bool // the bot cannot read or write where it was given
-	Written bool // it was written as words: with its answer no button can be pressed
-	// Confirmed says yes to what the same command asked before, where it is written.
+	Written bool // it was written as text: no button of its answer can be pressed
+	// Confirmed means that a written command confirms the question of the same command before.
 	Confirmed bool
 }
 
-// Allowed is what the platform lets somebody do where they are.
+// Allowed is what the platform lets somebody do in this place.
 type Allowed struct {
 	Write          bool
 	OpenThreads    bool
@@ -101,65 +101,65 @@ type Allowed struct {
 	ManageGuild    bool
 }
 
-// Press is a button that somebody pressed, or something that they chose or wrote.
+// Press is a pressed button, or something chosen or written.
 type Press struct {
 	Value     string              // as in Button, or in Select
-	Chosen    string              // the value of the choice, of a Select
-	Text      string              // what was written, where the button opens a form
-	Fields    map[string][]string // what was written and chosen, where that form has fields
+	Chosen    string              // for a Select, the value of the choice
+	Text      string              // the written text, if the button opens a form
+	Fields    map[string][]string // the values of a form with fields
 	Message   string              // the message it is on
 	MessageAt time.Time
-	Absent    bool // as of an Invocation
+	Absent    bool // as in an Invocation
 	By        room.Author
 	In        room.Channel
 	Allowed   Allowed
 }
 
-// Answer is what is shown to whoever gave a command or pressed a button, and to nobody
-// else where the platform can do that. Without text nothing is shown.
+// Answer is shown to the person who gave a command or pressed a button, and to nobody
+// else if the platform can do that. Without text nothing is shown.
 type Answer struct {
 	Text    string
 	Buttons []Button
-	File    File // goes along; none without a name
-	Replace bool // of a press: the text takes the place of the message and its buttons
-	// Panel is shown set apart from what people say, where the platform can do that, and may
+	File    File // an attachment; none without a name
+	Replace bool // for a press: the text replaces the message and its buttons
+	// Panel sets the answer apart from people's messages, if the platform can do that. It may
 	// be as long as Caps.MaxPanel.
 	Panel   bool
 	Selects []Select
-	// Say is instead posted for everybody, as the words of whoever gave the command: the
-	// platform reports that message as one of theirs which mentions the bot, with the command's
+	// Say is instead posted for everybody, as the words of the person who gave the command. The
+	// platform reports that message as one of theirs that mentions the bot, with the command's
 	// files. Only for commands that speak (Sink.Speaks).
 	Say string
-	// Asks is the question alone, of a command that was written and must be confirmed: for those who offer a button themselves.
+	// Asks is only the question, if a written command must be confirmed: for callers that offer their own button.
 	Asks string
 }
 
-// File is a text that goes along as a file.
+// File is a text attached as a file.
 type File struct{ Name, Text string }
 
-// Button is one that people press.
+// Button is a button in a message.
 type Button struct {
 	Label string `json:"label"`
-	Value string `json:"value"` // comes back with a press
+	Value string `json:"value"` // returned with a press
 	Style Style  `json:"style,omitempty"`
 }
 
-// Select is a list to choose one from, for what would be too many buttons.
+// Select is a list to choose one value from, if there are too many for buttons.
 type Select struct {
-	Value   string // comes back with a press
-	Hint    string // what is chosen
+	Value   string // returned with a press
+	Hint    string // what to choose
 	Choices []Choice
 }
 
-// Form asks for words before a press is reported, or for several values.
+// Form asks for text, or for several values, before a press is reported.
 type Form struct {
 	Title, Label, Hint string
-	Value              string      // what stands in it already
+	Value              string      // its current text
 	Max                int         // characters
-	Fields             []FormField // what is asked for instead of words; at most MaxFields
+	Fields             []FormField // asked for instead of a text; at most MaxFields
 }
 
-// What the forms of all platforms have room for.
+// Limits that the forms of all platforms support.
 const (
 	MaxFields      = 5
 	MaxFieldName   = 90  // characters
@@ -167,19 +167,19 @@ const (
 	MaxChoice      = 100 // characters of its value
 )
 
-// FormField is one value that a form asks for.
+// FormField is one value in a form.
 type FormField struct {
-	Name     string   `json:"name"` // comes back with the press
+	Name     string   `json:"name"` // returned with the press
 	Label    string   `json:"label"`
 	Hint     string   `json:"hint,omitempty"`
 	Choices  []Choice `json:"choices,omitempty"` // none: a line of text
 	Several  bool     `json:"several,omitempty"` // more than one may be chosen
 	Optional bool     `json:"optional,omitempty"`
-	Values   []string `json:"values,omitempty"` // what stands in it already
+	Values   []string `json:"values,omitempty"` // current values
 }
 
-// FormOf is the form that a button opens; false: it opens none. A platform that has no forms
-// (Caps.Forms) shows no such button.
+// FormOf is the form that a button opens; false: it opens none. A platform without forms
+// (Caps.Forms) does not show such a button.
 func FormOf(value string) (Form, bool) {
 	switch action, _, _ := ReadButton(value); action {
 	case PressBecause:
@@ -210,12 +210,12 @@ var (
 	ErrStale    = errors.New("the link does not lead to the file any more")
 )
 
-// Refusal is why something will never be had, in words for people and models.
+// Refusal is why something can never be fetched, in words for people and models.
 type Refusal string
 
 func (r Refusal) Error() string { return string(r) }
 
-// buttonVersion comes first in what buttons carry, so that a later version knows what an
+// buttonVersion is the prefix of button values, so that a later version knows what an
 // old button means.
 const buttonVersion = "c1"
 
@@ -224,23 +224,23 @@ const (
 	PressYes     = "yes"
 	PressNo      = "no"
 	PressBecause = "because" // no, with a reason
-	PressAlways  = "always"  // shows how far a yes could hold
-	PressWords   = "words"   // yes, with the words that were asked for
+	PressAlways  = "always"  // shows what could always be allowed
+	PressWords   = "words"   // yes, with the requested text
 	PressDetails = "details"
-	PressStop    = "stop"   // the run that the message belongs to
-	PressHalt    = "halt"   // in a list: the conversation with this id
+	PressStop    = "stop"   // stops the run of the message
+	PressHalt    = "halt"   // in a list: stops the conversation with this id
 	PressRetire  = "retire" // ends an agent
 
 	PressTask     = "task"     // does something about a task
-	PressFeedback = "feedback" // the same with words
-	PressEdit     = "edit"     // the same with the words that it has now, to be changed
+	PressFeedback = "feedback" // the same with a text
+	PressEdit     = "edit"     // the same with its current text, to be changed
 	PressNote     = "note"     // does something about a note of a project
 )
 
-// ButtonValue is what a button carries: an action and what it is about.
+// ButtonValue is the value of a button: an action and its object.
 func ButtonValue(action, id string) string { return buttonVersion + ":" + action + ":" + id }
 
-// ReadButton takes it apart; false: it is none of ours, or of another version.
+// ReadButton splits a button's value; false: it is not ours, or of another version.
 func ReadButton(value string) (action, id string, ok bool) {
 	v, rest, ok := strings.Cut(value, ":")
 	if !ok || v != buttonVersion {
@@ -250,5 +250,5 @@ func ReadButton(value string) (action, id string, ok bool) {
 	return action, id, ok && id != ""
 }
 
-// IsButton reports whether a value was made by ButtonValue, of this version.
+// IsButton reports whether ButtonValue of this version made a value.
 func IsButton(value string) bool { return strings.HasPrefix(value, buttonVersion+":") }

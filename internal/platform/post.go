@@ -7,11 +7,11 @@ import (
 	"chorus/internal/outbox"
 )
 
-// Post is the body of what is in the outbox: a message, or a reaction. Its JSON is
-// stored, so names of fields stay.
+// Post is the body of an outbox row: a message, or a reaction. Its JSON is
+// stored, so field names must not change.
 //
-// Text is Markdown with marks for what has an id: see package mark. A platform that spells
-// them differently translates them when it posts.
+// Text is Markdown with marks for things with an id: see package mark. Platforms with
+// other marks translate them when they post.
 type Post struct {
 	Text    string `json:"text,omitempty"`
 	ReplyTo string `json:"replyTo,omitempty"`
@@ -20,58 +20,58 @@ type Post struct {
 	// Question marks a card that asks for an answer and not for permission: its buttons say Yes and No.
 	Question bool `json:"question,omitempty"`
 	Reason   bool `json:"reason,omitempty"` // one of the card's buttons asks for a reason
-	Always   bool `json:"always,omitempty"` // one of them shows how far a yes could hold
-	Words    bool `json:"words,omitempty"`  // one of them asks for the answer in words
-	// Fields are those of the form that asks for the answer; none: it asks for words.
+	Always   bool `json:"always,omitempty"` // one of them shows what could always be allowed
+	Words    bool `json:"words,omitempty"`  // one of them asks for the answer as text
+	// Fields are the fields of the form for the answer; none: it asks for text.
 	Fields []FormField `json:"fields,omitempty"`
 	Stop   string      `json:"stop,omitempty"`  // the run that its button stops
-	Panel  Panel       `json:"panel,omitempty"` // it is a panel, where the platform has them
-	// More are further buttons, in front of the one that stops.
+	Panel  Panel       `json:"panel,omitempty"` // shown as a panel if the platform has them
+	// More are further buttons before the one that stops.
 	More    []Button `json:"more,omitempty"`
 	File    string   `json:"file,omitempty"`    // name
 	Content string   `json:"content,omitempty"` // of the file
-	Blob    string   `json:"blob,omitempty"`    // of the file, where its bytes are stored apart
+	Blob    string   `json:"blob,omitempty"`    // of the file, if its bytes are stored separately
 	Emoji   string   `json:"emoji,omitempty"`   // of a reaction
-	Aside   bool     `json:"aside,omitempty"`   // not part of the conversation: under another name where the platform can
+	Aside   bool     `json:"aside,omitempty"`   // not part of the conversation: posted under another name if possible
 	Name    string   `json:"name,omitempty"`    // that name
-	// Notify are the users who notice that the text mentions them; others do not.
+	// Notify are the users that a mention in the text notifies; others are not.
 	Notify []string `json:"notify,omitempty"`
-	// For the case that it cannot be shown: who asked, by which message, and the channel
-	// that the thread hangs under.
+	// For a post that cannot be shown: who asked, with which message, and the channel
+	// above the thread.
 	Asker string `json:"asker,omitempty"`
 	Ask   string `json:"ask,omitempty"`
 	AskIn string `json:"askIn,omitempty"`
 	Home  string `json:"home,omitempty"`
-	// Entry is what it is on a board, beside its message. Elsewhere it means nothing.
+	// Entry describes the post on a board. Elsewhere it has no effect.
 	Entry *Entry `json:"entry,omitempty"`
 }
 
 // Entry is a post on a board.
 type Entry struct {
 	Title string `json:"title"`
-	Tag   string `json:"tag,omitempty"` // the one of Tags that it has now; other tags are left as they are
+	Tag   string `json:"tag,omitempty"` // its current one of Tags; other tags do not change
 	Tags  []Tag  `json:"tags,omitempty"`
-	Over  bool   `json:"over,omitempty"` // it is closed: put away, and nobody writes in it
+	Over  bool   `json:"over,omitempty"` // closed: archived and read-only
 }
 
-// Tag is a label of a board's posts. The platform makes those that a board lacks, as far as it can.
+// Tag is a label of a board's posts. The platform creates missing ones if it can.
 type Tag struct {
 	Name string `json:"name"` // at most MaxTag characters
 	Sign string `json:"sign,omitempty"`
 }
 
-// MaxTag is how long the shortest of the platforms lets the name of a tag be.
+// MaxTag is the lowest limit of all platforms for a tag's name.
 const MaxTag = 20
 
-// Panel is what a panel is about.
+// Panel is the kind of a panel.
 type Panel string
 
 // The panels.
 const (
-	PanelAsk  Panel = "ask" // an approval that is pending
+	PanelAsk  Panel = "ask" // a pending approval
 	PanelYes  Panel = "yes"
 	PanelNo   Panel = "no"
-	PanelOver Panel = "over" // nobody needs to answer any more
+	PanelOver Panel = "over" // nobody needs to answer
 	PanelWork Panel = "work" // the status of a run
 )
 
@@ -81,7 +81,7 @@ func (p Post) Body() json.RawMessage {
 	return data
 }
 
-// ReadPost reads a body. What cannot be read is an error that no second try helps against.
+// ReadPost parses a body. A retry does not help against its errors.
 func ReadPost(body json.RawMessage) (Post, error) {
 	var p Post
 	if err := json.Unmarshal(body, &p); err != nil {
@@ -90,15 +90,15 @@ func ReadPost(body json.RawMessage) (Post, error) {
 	return p, nil
 }
 
-// LacksValues reports a form of which something must be filled in: a yes alone would be no answer. One that asks for a yes or no alone is
-// answered by it.
+// LacksValues reports whether something in the form must be filled in, so that a plain yes would be no answer. A form that only asks for
+// yes or no is answered by it.
 func (p Post) LacksValues() bool {
 	return slices.ContainsFunc(p.Fields, func(f FormField) bool {
 		return !f.Optional && len(f.Values) == 0 && (len(p.Fields) > 1 || len(f.Choices) != 2 || f.Choices[0].Value != PressYes)
 	})
 }
 
-// Buttons are those below the message; none: it has none, also after an edit.
+// Buttons are the buttons below the message. If there are none, an edit removes old ones.
 func (p Post) Buttons() []Button {
 	var out []Button
 	if p.Card != "" {
