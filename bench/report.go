@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -275,29 +276,10 @@ func (rep report) save(path, facts string, at time.Time) error {
 	return os.WriteFile(path, []byte(b.String()), 0o644)
 }
 
-const method = `How it is measured: ` + "`bench/floor`" + ` is the least program that does the same loop (net/http, encoding/json,
-` + "`bash -c`" + `; nothing kept, nothing asked). Both talk to the simulator, which answers without delay from a process of its own. Each
-turn is one model call, one shell command (` + "`true`" + `) and its result. Chorus is ` + "`chorus run -y`" + ` on a home that was used
-before: journal, permissions, session log and mirrors included, in the build that is shipped.
-
-- Wall per turn is taken from the times at which requests reach the simulator, from the first to the last, so that starting and
-  ending are not in it. CPU per turn is user and system time of the process and its commands, less that of a run without turns.
-- Turn 20 and turn 200 are each the usual turn among the twenty that end there, in the long conversation.
-- Private memory is RssAnon, looked at every two milliseconds in runs of their own: the heap and the stacks. Peak memory has the pages of
-  the program's file as well, which the kernel can take back at any time; figures below 14 MB cannot be told apart.
-- Start to first request is from exec to the simulator seeing the request.
-- The room is always the same 500 messages by six people and the agent (60 of them its answers, none above 200 tokens), with
-  ` + "`recencyWindow: 400` and `rollingThreshold: 50`" + `, through store, engine and Anthropic's wire format; the simulator's prefix cache counts.
-  "Between rolls" are the requests after the first roll that do not come right after one. Beside it a window that slides by each message.
-- Building is from new words in a known thread to the bytes that would be sent, in prefill mode; "in a new process" adds reading the snapshot.
-- A permission decision is from the command's text to the verdict, under the preset that takes longest; of the 10 KB scripts the kind that
-  takes longest. A command in the sandbox is the whole of ` + "`true`" + `, from asking the executor to its result, by turns with the same on the host.
-- The turns in a sandbox are those of ` + "`chorus run -y`" + ` without further options, beside the floor, which has none. Many conversations in sandboxes are a ` + "`chorus serve`" + ` with
-  a folder for each; private memory is that of the server and of all processes below it, when all sandboxes wait.
-- The load is a real ` + "`chorus serve`" + ` over HTTP with everything allowed, and beside it the floor with as many conversations in one process; simulator and driver
-  share the machine with them. Turns a second are counted from the first request at the simulator to the last. Every session's stream is read afterwards: a result that is missing, or
-  a request that was made twice, is an error. The readers follow all of their runs live, and each must see every numbered event once and in order.
-`
+// method says how the figures are measured.
+//
+//go:embed method.md
+var method string
 
 // machineFacts say what one must know of the machine to read the figures, and no more.
 func machineFacts() string {
