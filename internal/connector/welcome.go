@@ -114,7 +114,7 @@ func (b *Bot) welcomePost(guild string) platform.Post {
 		lines = append(lines, "- **Give me a channel:** "+command("agent init", "name:helper")+" creates an agent with its own channel. It is for people who may manage channels.")
 	}
 	lines = append(lines,
-		"- **You decide:** I ask before I do anything I may not do alone, and only people with the right to approve can say yes. "+command("access", "")+" shows what I may do for you.",
+		"- **You decide:** I ask before I do anything I may not do alone, and only people with the right to do so can approve. "+command("access", "")+" shows what I may do for you.",
 		mark.Small(command("help", "")+" explains how to reach me in your current channel, with examples."))
 	p := platform.Post{Text: b.Backend.Redact(strings.Join(lines, "\n"))}
 	if b.caps.MaxPanel > 0 {

@@ -71,10 +71,10 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 		words("now", "asked again: "+a.Again)
 	}
 	if unbound := approval.Unbound(a.Bound); unbound != "" {
-		words("note", "not covered by a yes: "+unbound)
+		words("note", "not covered by your approval: "+unbound)
 	}
 	if a.NeedsTwo() {
-		words("who", "two people must say yes ("+a.Who+")")
+		words("who", "two people must approve ("+a.Who+")")
 	}
 	if label != "" && len(a.Call.Args) == 0 {
 		row("", label)
