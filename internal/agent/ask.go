@@ -29,14 +29,14 @@ func (r *runner) ask(ctx context.Context, run *transcript.Run) error {
 			return err
 		}
 	}
-	r.waits(deadline.Wait{For: "the request to be put together", Quiet: r.bounds.Setup})
+	r.waits(deadline.Wait{For: "the request to be assembled", Quiet: r.bounds.Setup})
 	h, err := r.Model(run.Model)
 	if err != nil {
 		return r.unavailable(ctx, run, err)
 	}
 	if r.head == nil {
 		if r.head, err = r.Head(run.Head); errors.Is(err, chat.ErrLost) {
-			r.fatal = &chat.Failure{Kind: "lost", Message: "the system prompt and the tools that this run began with are lost; say it again to begin anew"}
+			r.fatal = &chat.Failure{Kind: "lost", Message: "the system prompt and the tools of this run are lost; send your message again to start over"}
 			return nil
 		}
 		if err != nil {

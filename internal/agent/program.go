@@ -18,14 +18,14 @@ func (r *runner) program(ctx context.Context, run *transcript.Run) (State, error
 	case run.Failure != nil && run.Failure.Final:
 		return Finished, r.fail(ctx, run.Failure)
 	case run.Open && run.Lost+1 >= maxLost:
-		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost", Message: fmt.Sprintf("the process ended %d times while %s was at work", maxLost, r.Program.Name)})
+		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost", Message: fmt.Sprintf("the process ended %d times while %s was working", maxLost, r.Program.Name)})
 	case run.Final && !run.Open && run.Failure == nil && !r.log.OpenCalls():
 		if took, err := r.take(ctx, run); took || err != nil {
 			return "", err
 		}
 		end := chat.RunEnded{Reason: chat.EndDone}
 		if !run.Spoke {
-			end.Text = r.Program.Name + " ended without a word."
+			end.Text = r.Program.Name + " ended without an answer."
 		}
 		return Finished, r.end(ctx, end)
 	}
@@ -35,7 +35,7 @@ func (r *runner) program(ctx context.Context, run *transcript.Run) (State, error
 		}
 	}
 	if r.Reap != nil {
-		r.waits(deadline.Wait{For: "what still runs of " + r.Program.Name + " to be ended", Quiet: r.bounds.Setup})
+		r.waits(deadline.Wait{For: "leftover processes of " + r.Program.Name + " to end", Quiet: r.bounds.Setup})
 		if err := r.Reap(ctx, opencalls.Key(run, "worker")); err != nil {
 			return "", err
 		}

@@ -113,14 +113,14 @@ func (r *runner) next(ctx context.Context) (State, error) {
 		return Finished, r.fail(ctx, run.Failure)
 	case run.Open && run.Lost+1 >= maxLost:
 		return Finished, r.fail(ctx, &chat.Failure{Kind: "lost",
-			Message: fmt.Sprintf("the process ended %d times while the model was answering; say it again to try once more", maxLost)})
+			Message: fmt.Sprintf("the process ended %d times while the model was answering; send your message again to retry", maxLost)})
 	case run.Final && !run.Open && run.Failure == nil:
 		return r.afterAnswer(ctx, run)
 	case run.Steps > 0 && run.Steps >= maxSteps(run):
 		return Finished, r.end(ctx, r.limitEnd(run))
 	case run.Fails >= maxFails:
 		return Finished, r.fail(ctx, &chat.Failure{Kind: "breaker",
-			Message: "stopped: five tool calls in a row failed. Look at the last errors, then say how to go on"})
+			Message: "stopped: five tool calls in a row failed. Check the last errors, then say how to continue"})
 	case run.Repeats >= maxRepeats:
 		return Finished, r.fail(ctx, &chat.Failure{Kind: "breaker",
 			Message: "stopped: the same tool call was made five times in a row"})
@@ -184,7 +184,7 @@ func (r *runner) begin(ctx context.Context) (State, error) {
 	if prompt.Terms != r.Terms {
 		return Finished, nil
 	}
-	r.waits(deadline.Wait{For: "what a run begins with", Quiet: r.bounds.Setup})
+	r.waits(deadline.Wait{For: "the setup of the run", Quiet: r.bounds.Setup})
 	b, err := r.Begin(ctx, r.log, prompt)
 	if ctx.Err() != nil && deadline.Passed(ctx) == nil {
 		return r.stopped(ctx) // the prompt waits for whoever comes next
@@ -240,7 +240,7 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 		return Finished, r.fail(ctx, &chat.Failure{Kind: string(model.Refused), Message: "the model refused to answer this"})
 	}
 	if run.Stop == chat.StopLength && run.Continued <= maxContinued {
-		text := fmt.Sprintf("Your answer reached the length limit (part %d). Go on exactly where it stopped, without repeating anything.", run.Continued)
+		text := fmt.Sprintf("Your answer reached the length limit (part %d). Continue exactly where it stopped, without repeating anything.", run.Continued)
 		if r.log.Note("continue") != text {
 			if err := r.Write(ctx, chat.Noted{What: "continue", Text: text}); err != nil {
 				return "", err
@@ -262,7 +262,7 @@ func (r *runner) afterAnswer(ctx context.Context, run *transcript.Run) (State, e
 	}
 	end := chat.RunEnded{Reason: chat.EndDone}
 	if !r.log.Run().Spoke {
-		end.Text = "The model gave an empty answer. Say it again, or in other words."
+		end.Text = "The model gave an empty answer. Send your message again, or rephrase it."
 	}
 	return Finished, r.end(ctx, end)
 }

@@ -41,7 +41,7 @@ func TestNoCallHoldsTheThread(t *testing.T) {
 		want     string
 	}{
 		"obedient": {true, time.Minute, "told to stop"},
-		"deaf":     {false, time.Minute + 10*time.Second, "left alone after 1m10s"},
+		"deaf":     {false, time.Minute + 10*time.Second, "abandoned after 1m10s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -14,7 +14,7 @@ func (a Approval) Ended() string {
 		}
 		return text
 	case Expired:
-		return "its time was over" + when + ", before anybody had answered"
+		return "it expired" + when + ", before anybody had answered"
 	case Cancelled:
 		return "it was cancelled" + when + ": the call was given up"
 	default:

@@ -82,7 +82,7 @@ func (f Facts) Since(stored json.RawMessage) string {
 		say("it would no longer get the variables %s", strings.Join(fewer, ", "))
 	}
 	if len(out) == 0 {
-		say("what was approved is written down in another form")
+		say("what was approved is stored in another form")
 	}
 	return strings.Join(out, "; ")
 }

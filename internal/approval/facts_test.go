@@ -114,7 +114,7 @@ func TestDigestsAreBounded(t *testing.T) {
 
 func TestEnded(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[State]string{Open: "", Approved: "approved by local:ada", Refused: "denied by local:ada", Expired: "time was over", Cancelled: "cancelled"} {
+	for state, want := range map[State]string{Open: "", Approved: "approved by local:ada", Refused: "denied by local:ada", Expired: "it expired", Cancelled: "cancelled"} {
 		got := Approval{State: state, AnsweredBy: "local:ada"}.Ended()
 		if (want == "") != (got == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: %q", state, got)

@@ -50,9 +50,9 @@ func Digests(dir string, wanted, words []string) (out map[string]string, unbound
 				unbound = append(unbound, fmt.Sprintf("files beyond the first %d", maxFiles))
 				return
 			case strings.Contains(digest, sized):
-				unbound = append(unbound, name+": it is large, so only its size and time are held")
+				unbound = append(unbound, name+": it is large, so only its size and time are compared")
 			case digest == notPlain:
-				unbound = append(unbound, name+": it is a pipe or a device, and what is read from it comes later")
+				unbound = append(unbound, name+": it is a pipe or a device, and its content is not known in advance")
 			case digest == unreadable:
 				unbound = append(unbound, name+": it cannot be read")
 			}

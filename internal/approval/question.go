@@ -118,10 +118,10 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 		d.UseNumber() // so that a million is not 1e+06
 		err := d.Decode(&out)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("it ends too soon")
+			err = errors.New("it is incomplete")
 		}
 		if rest := strings.TrimSpace(text[d.InputOffset():]); err == nil && rest != "" {
-			err = fmt.Errorf("%q stands behind it; leave that out, or write everything into the object", clip(rest))
+			err = fmt.Errorf("%q follows it; remove that, or write everything into the object", clip(rest))
 		}
 		if err != nil {
 			return nil, fmt.Errorf("this is not a JSON object: %w", err)
@@ -142,7 +142,7 @@ func SplitAnswer(fields []chat.Field, text string) (map[string]any, error) {
 		return out, nil
 	}
 	if len(fields) > 1 && !fields[1].Optional {
-		return nil, fmt.Errorf("say which value is whose, for example %s: %s", fields[0].Name, clip(text))
+		return nil, fmt.Errorf("say which value belongs to which field, for example %s: %s", fields[0].Name, clip(text))
 	}
 	out[fields[0].Name] = text
 	return out, nil

@@ -42,10 +42,10 @@ func TestReadAnswer(t *testing.T) {
 		"count: 7\nsize: S\nweight: Infinity": `weight must be a number, not "Infinity"`,
 		"count: 7\nsize: S\ntags: a, c":       `tags cannot be "c": it is some of a, b, may be left out`,
 		"count: 7\nsize: S\ngift: perhaps":    `gift must be yes or no, not "perhaps"`,
-		"seven":                               "say which value is whose, for example count: seven",
-		`{"count":`:                           "this is not a JSON object: it ends too soon",
-		`{"count":7,"size":"S"} and a gift`:   `this is not a JSON object: "and a gift" stands behind it; leave that out, or write everything into the object`,
-		`{"count":7,"size":"S"}}`:             `this is not a JSON object: "}" stands behind it; leave that out, or write everything into the object`,
+		"seven":                               "say which value belongs to which field, for example count: seven",
+		`{"count":`:                           "this is not a JSON object: it is incomplete",
+		`{"count":7,"size":"S"} and a gift`:   `this is not a JSON object: "and a gift" follows it; remove that, or write everything into the object`,
+		`{"count":7,"size":"S"}}`:             `this is not a JSON object: "}" follows it; remove that, or write everything into the object`,
 	} {
 		values, err := ReadAnswer(fields, text)
 		if got := fmt.Sprint(values); err == nil && got != want || err != nil && err.Error() != want {

@@ -123,7 +123,7 @@ func Weigh(a Approval, p chat.Principal, ok bool) (State, error) {
 	}
 	for _, v := range a.Votes {
 		if v.OK && samePerson(v.By, p) {
-			return Open, fmt.Errorf("%w: %s has said yes already; now another person must", ErrMayNot, p)
+			return Open, fmt.Errorf("%w: %s has already approved; another person must approve too", ErrMayNot, p)
 		}
 	}
 	for _, v := range a.Votes {

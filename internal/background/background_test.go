@@ -122,7 +122,7 @@ func TestRulesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for want, r := range map[string]Rule{
 		"exit, output or timeout": {On: "full moon", Do: StopProcess}, "needs a pattern": {On: OnOutput, Do: StopProcess}, "cannot be read": {On: OnOutput, Pattern: "(", Do: StopProcess},
-		"needs the seconds": {On: OnTimeout, Do: StopProcess}, "any, success or failure": {On: OnExit, If: "maybe", Do: StopProcess}, "does one of": {On: OnExit, Do: "dance"},
+		"needs the seconds": {On: OnTimeout, Do: StopProcess}, "any, success or failure": {On: OnExit, If: "maybe", Do: StopProcess}, "must do one of": {On: OnExit, Do: "dance"},
 		"0 or more": {On: OnExit, Do: StopProcess, Interval: number(-1)}, "at most 4000": {On: OnExit, Do: InjectContext, Message: strings.Repeat("x", 5000)},
 	} {
 		if _, err := Check([]Rule{r}); err == nil || !strings.Contains(err.Error(), want) {

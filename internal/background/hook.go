@@ -78,7 +78,7 @@ func (r Rule) Checked() (Rule, error) {
 	switch r.On {
 	case OnExit:
 		if r.If = cmp.Or(r.If, AnyExit); !slices.Contains([]string{AnyExit, SuccessOnly, FailureOnly}, r.If) {
-			return r, fmt.Errorf("a hook on exit is for any, success or failure, not %.40q", r.If)
+			return r, fmt.Errorf("a hook on exit must be for any, success or failure, not %.40q", r.If)
 		}
 	case OnOutput:
 		if r.Pattern == "" || len(r.Pattern) > maxPattern {
@@ -92,10 +92,10 @@ func (r Rule) Checked() (Rule, error) {
 			return r, fmt.Errorf("a hook on timeout needs the seconds after which it acts, as 'after'")
 		}
 	default:
-		return r, fmt.Errorf("a hook is on exit, output or timeout, not %.40q", r.On)
+		return r, fmt.Errorf("a hook must be on exit, output or timeout, not %.40q", r.On)
 	}
 	if !slices.Contains([]Action{NotifyChannel, InjectContext, SpawnThread, StopProcess, StopThread}, r.Do) {
-		return r, fmt.Errorf("a hook does one of notify_channel, inject_context, spawn_thread, stop_process and stop_thread, not %.40q", r.Do)
+		return r, fmt.Errorf("a hook must do one of notify_channel, inject_context, spawn_thread, stop_process and stop_thread, not %.40q", r.Do)
 	}
 	if len(r.Message) > maxMessage {
 		return r, fmt.Errorf("the message of a hook has at most %d characters", maxMessage)

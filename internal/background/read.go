@@ -39,7 +39,7 @@ func Read(answer string) ([]Rule, error) {
 	}
 	rules, err := Check(got.Hooks)
 	if err != nil {
-		return nil, fmt.Errorf("the model that read the instructions made a hook that cannot be: %w", err)
+		return nil, fmt.Errorf("the model that read the instructions made an invalid hook: %w", err)
 	}
 	return rules, nil
 }
@@ -72,7 +72,7 @@ func strictly(text string, into any) error {
 		return err
 	}
 	if _, err := read.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("something stands behind it")
+		return errors.New("there is extra text after it")
 	}
 	return nil
 }

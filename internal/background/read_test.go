@@ -27,9 +27,9 @@ func TestRead(t *testing.T) {
 		`{"hooks":[]}`:              "found nothing",
 		`{"error":"no such event"}`: "cannot be said with hooks: no such event",
 		`{"hooks":[{"on":"exit","do":"run","command":"rm -rf /"}]}`:                                                         "did not answer in the form",
-		`{"hooks":[{"on":"moon","do":"stop_process"}]}`:                                                                     "a hook that cannot be",
+		`{"hooks":[{"on":"moon","do":"stop_process"}]}`:                                                                     "an invalid hook",
 		`{"hooks":[{"on":"exit","do":"stop_process"}]} and more`:                                                            "did not answer in the form",
-		`{"hooks":[{"on":"output","pattern":"(","do":"stop_process"}]}`:                                                     "a hook that cannot be",
+		`{"hooks":[{"on":"output","pattern":"(","do":"stop_process"}]}`:                                                     "an invalid hook",
 		`{"hooks":[` + strings.Repeat(`{"on":"exit","do":"notify_channel"},`, 11) + `{"on":"exit","do":"notify_channel"}]}`: "at most",
 	} {
 		if rules, err := Read(answer); err == nil || !strings.Contains(err.Error(), want) {

@@ -146,7 +146,7 @@ func unpack(ctx context.Context, from io.Reader, stage string) (Manifest, error)
 			continue
 		}
 		if !filepath.IsLocal(strings.TrimSuffix(h.Name, "/")) || m != nil {
-			return Manifest{}, fmt.Errorf("this is no backup of Chorus: it holds %.100q", h.Name)
+			return Manifest{}, fmt.Errorf("this is not a Chorus backup: it contains %.100q", h.Name)
 		}
 		e, err := place(root, h, r)
 		if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -167,7 +167,7 @@ func unpack(ctx context.Context, from io.Reader, stage string) (Manifest, error)
 }
 
 func notWhole(err error) error {
-	return fmt.Errorf("the file is no backup of Chorus, or not a whole one; nothing was changed: %w", err)
+	return fmt.Errorf("the file is not a Chorus backup, or is incomplete; nothing was changed: %w", err)
 }
 
 // compare checks what was unpacked against the list.
@@ -178,7 +178,7 @@ func compare(m Manifest, found map[string]Entry) error {
 		case !ok:
 			return fmt.Errorf("the backup is damaged: %s is missing; nothing was changed", want.Path)
 		case got != want:
-			return fmt.Errorf("the backup is damaged: %s is not what it was; nothing was changed", want.Path)
+			return fmt.Errorf("the backup is damaged: %s has changed; nothing was changed here", want.Path)
 		}
 	}
 	if len(found) != len(m.Files) {

@@ -28,7 +28,7 @@ type Unfinished struct {
 
 // Error says what happened and what to do.
 func (u *Unfinished) Error() string {
-	return fmt.Sprintf("a restore of this home that was begun at %s was cut off, so that it may lack files, or its database is not where it belongs: run `chorus restore --replace %s` again, which goes on with it",
+	return fmt.Sprintf("a restore of this home that was begun at %s was cut off, so that it may lack files, or its database is not where it belongs: run `chorus restore --replace %s` again, which continues it",
 		u.Begun.Local().Format("2006-01-02 15:04:05"), u.File)
 }
 

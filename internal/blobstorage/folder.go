@@ -41,11 +41,11 @@ func (f *Folder) there() error {
 	info, err := os.Stat(f.dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no folder %s: mount the disk that it lies on, or make it", ErrAway, f.dir)
+		return fmt.Errorf("%w: there is no folder %s: mount the disk that it is on, or create it", ErrAway, f.dir)
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrAway, err)
 	case !info.IsDir():
-		return fmt.Errorf("%s is no folder: correct blobUrl", f.dir)
+		return fmt.Errorf("%s is not a folder: correct blobUrl", f.dir)
 	}
 	return nil
 }

@@ -36,9 +36,9 @@ func TestClusterChannelIsTold(t *testing.T) {
 	t.Run("move", func(t *testing.T) {
 		t.Parallel()
 		c := loseTheNodeOf(t, "move", "general") // where no agent is that has a workspace
-		c.sees("goes on at node node-2, with an empty folder")
+		c.sees("continues on node node-2, with an empty folder")
 		c.sees("answer to meanwhile")
-		c.once("goes on at node node-2")
+		c.once("continues on node node-2")
 	})
 }
 

@@ -57,7 +57,7 @@ func NewThreadID(transport, place, thread, agent string) (ThreadID, error) {
 		return "", err
 	}
 	if t, p, th, a := id.Parts(); t != transport || p != place || th != thread || a != agent {
-		return "", fmt.Errorf("thread id %q: a part holds a separator of another", s)
+		return "", fmt.Errorf("thread id %q: a part contains a separator", s)
 	}
 	return id, nil
 }

@@ -115,7 +115,7 @@ func (w *writer) rescue(err error) error {
 	if w.rescued == "" {
 		return err
 	}
-	return &Problem{What: ErrReplaced, Path: w.path, Cause: fmt.Errorf("the file was removed; everything that was in it is saved in %s, which `chorus doctor --fix` puts back", w.rescued)}
+	return &Problem{What: ErrReplaced, Path: w.path, Cause: fmt.Errorf("the file was removed; everything in it was saved in %s, which `chorus doctor --fix` restores", w.rescued)}
 }
 
 // SetGuard sets the guard of the database at path to the state of another database

@@ -57,7 +57,7 @@ type guardState struct {
 	Sum      uint32 `json:"sum"` // checksum of all of the above
 }
 
-const guardNote = "how far the database beside this file had come; chorus refuses to go on with one that is behind it"
+const guardNote = "how far the database beside this file had come; chorus refuses to continue with one that is behind it"
 
 // identified is the migration that gave databases an identity. unknownDatabase is
 // what the guard says about an older one that came from a backup.
@@ -170,7 +170,7 @@ func (g *guard) verify(ctx context.Context, q rowQuerier) error {
 		return nil
 	}
 	if was.Database != id {
-		return &Problem{What: ErrRewound, Path: g.path, Cause: errors.New("it is another database than the one that was here")}
+		return &Problem{What: ErrRewound, Path: g.path, Cause: errors.New("it is a different database than the one that was here")}
 	}
 	g.stored.OnDisk = was.OnDisk
 	held := was.holds(g.boot)
@@ -186,7 +186,7 @@ func (g *guard) verify(ctx context.Context, q rowQuerier) error {
 		return Explain(g.path, err)
 	}
 	if hash != held.Head {
-		return &Problem{What: ErrRewound, Path: g.path, Cause: fmt.Errorf("line %d of its audit log is another one than was there", held.Audit)}
+		return &Problem{What: ErrRewound, Path: g.path, Cause: fmt.Errorf("line %d of its audit log differs from the one that was there", held.Audit)}
 	}
 	return nil
 }

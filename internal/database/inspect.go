@@ -43,7 +43,7 @@ func Inspect(ctx context.Context, path string, known int, left func() []string) 
 	case err != nil:
 		return i, &Problem{What: ErrDenied, Path: path, Cause: err}
 	case !info.Mode().IsRegular():
-		return i, &Problem{What: ErrForeign, Path: path, Cause: errors.New("it is no plain file")}
+		return i, &Problem{What: ErrForeign, Path: path, Cause: errors.New("it is not a regular file")}
 	}
 	if info.Size() == 0 {
 		if err := wasThere(path, left); err != nil {

@@ -58,17 +58,17 @@ func (p *Problem) Error() string {
 	case ErrFull:
 		say = fmt.Sprintf("the disk is full: there is no space left for %s; free some and try again, nothing was lost", p.Path)
 	case ErrDisk:
-		say = fmt.Sprintf("%s cannot be read or written: look at the disk (dmesg, df -h), then try again", p.Path)
+		say = fmt.Sprintf("%s cannot be read or written: check the disk (dmesg, df -h), then try again", p.Path)
 	case ErrBusy:
-		say = fmt.Sprintf("%s is held by another process for too long: see which chorus still runs, then try again", p.Path)
+		say = fmt.Sprintf("%s has been locked by another process for too long: find out which chorus is still running, then try again", p.Path)
 	case ErrMissing:
-		say = fmt.Sprintf("%s is gone, and no empty database is made in its place: put it back, or `chorus restore FILE` from a backup, or begin anew with `chorus doctor --fix`, which keeps what is left", p.Path)
+		say = fmt.Sprintf("%s is gone, and no empty database is made in its place: put it back, or `chorus restore FILE` from a backup, or start over with `chorus doctor --fix`, which keeps what is left", p.Path)
 	case ErrRewound:
-		say = fmt.Sprintf("%s is not as it was left, so nothing goes on by itself: put the newest one back, or accept this one with `chorus doctor --fix`", p.Path)
+		say = fmt.Sprintf("%s is not as it was left, so nothing continues automatically: put the newest one back, or accept this one with `chorus doctor --fix`", p.Path)
 	case ErrReplaced:
 		say = fmt.Sprintf("%s was removed or replaced while it is in use, so nothing more is written: put it back, or stop chorus and `chorus restore FILE`", p.Path)
 	case ErrBlob:
-		say = fmt.Sprintf("%s does not hold what was kept there: restore it from a backup", p.Path)
+		say = fmt.Sprintf("%s does not have its original content: restore it from a backup", p.Path)
 	default:
 		say = fmt.Sprintf("%s: %v", p.Path, p.What)
 	}
@@ -82,14 +82,14 @@ func (p *Problem) Error() string {
 func (p *Problem) server() string {
 	say, ok := map[error]string{
 		ErrDamaged: "is damaged: look at the server's log, and restore it from a backup of the server",
-		ErrForeign: "holds tables of something else: give Chorus a database of its own in databaseUrl",
+		ErrForeign: "contains other tables: give Chorus a database of its own in databaseUrl",
 		ErrNewer:   "was made by a newer chorus: upgrade chorus on this node",
 		ErrDenied:  "cannot be written: check user, password and rights in databaseUrl, and that the server is no standby",
 		ErrFull:    "is on a disk that is full: free some space on the server and try again, nothing was lost",
-		ErrDisk:    "cannot be read or written: look at the server's log and its disk, then try again",
-		ErrBusy:    "is held by others for too long: see pg_stat_activity on the server, then try again",
-		ErrAway:    "cannot be reached: see that the server runs and that databaseUrl is right, then try again; nothing that was acknowledged is lost",
-		ErrMissing: "is not there: make it (createdb), or check its name in databaseUrl",
+		ErrDisk:    "cannot be read or written: check the server's log and its disk, then try again",
+		ErrBusy:    "has been locked by others for too long: see pg_stat_activity on the server, then try again",
+		ErrAway:    "cannot be reached: check that the server runs and that databaseUrl is right, then try again; nothing that was acknowledged is lost",
+		ErrMissing: "does not exist: create it (createdb), or check its name in databaseUrl",
 	}[p.What]
 	if !ok {
 		say = p.What.Error()

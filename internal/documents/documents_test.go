@@ -104,7 +104,7 @@ func TestBothChanged(t *testing.T) {
 	if kept := b.beside(settings); !slices.Equal(kept, []string{"from b"}) {
 		t.Errorf("kept beside: %q", kept)
 	}
-	if len(b.warned) != 1 || !strings.Contains(b.warned[0], ".replaced-") || !strings.Contains(b.warned[0], "the other change holds") {
+	if len(b.warned) != 1 || !strings.Contains(b.warned[0], ".replaced-") || !strings.Contains(b.warned[0], "the other change was kept") {
 		t.Errorf("told: %q", b.warned)
 	}
 	// Removed there, edited here.

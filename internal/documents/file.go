@@ -74,7 +74,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 			return copyFile{}, fmt.Errorf("%s is a link that leads elsewhere, so it stays on this machine; put a copy there", at)
 		}
 	case !info.Mode().IsRegular():
-		return copyFile{}, fmt.Errorf("%s is no plain file; other machines cannot have a copy of it", at)
+		return copyFile{}, fmt.Errorf("%s is not a regular file; other machines cannot have a copy of it", at)
 	case info.Size() > limit:
 		return copyFile{}, fmt.Errorf("%s is longer than %d bytes, so it stays on this machine; make it shorter", at, limit)
 	default:
@@ -170,7 +170,7 @@ func (c *Copies) keepBeside(k Kind, name string, file copyFile) error {
 	if err := datadir.WriteFile(beside, file.body, 0o600); err != nil {
 		return err
 	}
-	c.tell(fmt.Sprintf("%s was changed here and on another machine; the other change holds, and what stood here is in %s", c.Path(name), beside))
+	c.tell(fmt.Sprintf("%s was changed here and on another machine; the other change was kept, and the text from here is in %s", c.Path(name), beside))
 	return nil
 }
 

@@ -40,7 +40,7 @@ func NewSeal(key string) (*Seal, error) {
 const sealedText = "chorus-sealed-1\n"
 
 // ErrSealed means that a document cannot be decrypted with this machine's key.
-var ErrSealed = errors.New("it is encrypted, and not with the key that this machine has; give it the CHORUS_SECRETS_KEY of the others")
+var ErrSealed = errors.New("it is encrypted with a key that this machine does not have; give it the CHORUS_SECRETS_KEY of the others")
 
 func isSealed(text []byte) bool { return bytes.HasPrefix(text, []byte(sealedText)) }
 

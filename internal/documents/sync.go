@@ -18,7 +18,7 @@ type CheckError struct {
 }
 
 func (e *CheckError) Error() string {
-	return fmt.Sprintf("%s: %v; fix the file, until then the last good version holds", e.Path, e.Err)
+	return fmt.Sprintf("%s: %v; fix the file; until then the last good version is used", e.Path, e.Err)
 }
 
 // Unwrap returns the reason.
@@ -27,7 +27,7 @@ func (e *CheckError) Unwrap() error { return e.Err }
 // tries is how often others may be faster before we give up.
 const tries = 20
 
-var errBusy = errors.New("it is changed by others all the time; try again")
+var errBusy = errors.New("others keep changing it; try again")
 
 // Sync makes one file and its document equal. A *CheckError means that the file cannot be used as it is.
 func (c *Copies) Sync(ctx context.Context, name string) error {

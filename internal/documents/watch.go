@@ -65,7 +65,7 @@ func (c *Copies) pass(ctx context.Context) {
 	within, cancel := context.WithTimeout(ctx, passTime)
 	defer cancel()
 	if err := c.SyncAll(within, ""); err != nil && ctx.Err() == nil {
-		c.tell("the files of this home and the database could not be compared; it is tried again: " + err.Error())
+		c.tell("the files of this home and the database could not be compared and will be compared again: " + err.Error())
 	}
 }
 

@@ -142,7 +142,7 @@ func (a *actor) work() (stay bool) {
 		return true // taking the lock for nothing would block other processes
 	}
 	if e.Here != nil {
-		a.waits("a look at where its files are", e.Bounds.Store) // they may be on a network disk
+		a.waits("a check of where its files are", e.Bounds.Store) // they may be on a network disk
 		if err := e.Here(row); err != nil {
 			a.isElsewhere(err)
 			return false

@@ -272,7 +272,7 @@ func TestReminderAndDeadline(t *testing.T) {
 	r.restart() // and reminds only once
 	clock.add(22 * time.Hour)
 	err := r.engine.Answer(context.Background(), a.ID, ada, true, "")
-	if !errors.Is(err, journal.ErrSettled) || !strings.Contains(err.Error(), "its time was over at ") {
+	if !errors.Is(err, journal.ErrSettled) || !strings.Contains(err.Error(), "it expired at ") {
 		t.Fatalf("an answer after the end: %v", err)
 	}
 	events = r.untilEnds(1)

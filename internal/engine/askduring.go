@@ -45,7 +45,7 @@ func (e *Engine) QuestionDuring(ctx context.Context, a approval.Approval, asking
 	defer changes.Close()
 	body := chat.ApprovalAsked{ID: a.ID, Call: a.Call.ID, Name: a.Call.Name, Actions: a.Actions, Rule: a.Rule, Preview: a.Preview, Until: a.Deadline, Who: a.Who, Assessment: a.Assessment, Why: a.Again, During: true, Fields: a.Fields}
 	if err := e.change(ctx, a, "system", body, approval.Change{New: &a}); err != nil {
-		return a, fmt.Errorf("it must be asked for, and could not be: %w", err)
+		return a, fmt.Errorf("it needs approval, but nobody could be asked: %w", err)
 	}
 	back := e.lendSlot(a.Thread) // a run that waits for people keeps nobody else waiting
 	defer back(ctx)

@@ -79,7 +79,7 @@ func (h *host) ended(ctx context.Context, end chat.RunEnded) ([]journal.Commit, 
 	if failed {
 		answer = fmt.Sprintf("agent %s did not finish (%s): %s", h.agent, end.Reason, end.Text)
 		if said != "" {
-			answer += "\nThe last it said:\n" + said
+			answer += "\nIts last words:\n" + said
 		}
 	}
 	if len(answer) > maxAnswer {

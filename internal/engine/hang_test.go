@@ -518,7 +518,7 @@ func hungScene(t *testing.T, at string, nth int, deaf bool) *hang {
 		}
 	}
 	heard := strings.Join(append(texts, s.errors...), "\n")
-	if said := strings.Contains(heard, "in vain") || strings.Contains(heard, "did not answer within") || strings.Contains(heard, "told to"); h.hit.Load() && h.held.Load() > int64(time.Second) && !said && !silent[at] {
+	if said := strings.Contains(heard, "without success") || strings.Contains(heard, "did not answer within") || strings.Contains(heard, "told to"); h.hit.Load() && h.held.Load() > int64(time.Second) && !said && !silent[at] {
 		t.Error("nobody was told what happened")
 	}
 	if t.Failed() {

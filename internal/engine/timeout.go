@@ -52,7 +52,7 @@ func within[T any](ctx context.Context, e *Engine, f func(context.Context) (T, e
 		back := e.abandoned(database)
 		go func() { <-done; back() }()
 		var none T
-		return none, fmt.Errorf("%w, also when it was told to stop; what was asked of it may still happen", context.Cause(ctx))
+		return none, fmt.Errorf("%w, even when told to stop; the request may still take effect", context.Cause(ctx))
 	}
 }
 

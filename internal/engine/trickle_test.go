@@ -55,7 +55,7 @@ func TestATrickleEnds(t *testing.T) {
 		reason chat.Reason
 		want   string
 	}{
-		"left alone": {false, bounds.Answer + 3*bounds.Grace, chat.EndFailed, "waited 1h0m0s for the model demo/script in vain"},
+		"left alone": {false, bounds.Answer + 3*bounds.Grace, chat.EndFailed, "waited 1h0m0s for the model demo/script without success"},
 		"aborted":    {true, 3 * bounds.Grace, chat.EndAborted, "Stopped."},
 	} {
 		t.Run(name, func(t *testing.T) {

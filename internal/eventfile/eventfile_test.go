@@ -32,11 +32,11 @@ func TestParse(t *testing.T) {
 		`{"type":"periodic","threadId":"x","text":"hi"}`:                                                  `needs "schedule"`,
 		`{"type":"periodic","threadId":"x","text":"hi","schedule":"2026-12-24T18:00:00Z"}`:                "that is a one-shot event",
 		`{"type":"periodic","threadId":"x","text":"hi","schedule":"0 0 31 2 *"}`:                          "never comes",
-		`{"type":"periodic","threadId":"x","text":"hi","schedule":"61 * * * *"}`:                          "is no cron",
+		`{"type":"periodic","threadId":"x","text":"hi","schedule":"61 * * * *"}`:                          "is not valid cron",
 		`{"type":"periodic","threadId":"x","text":"hi","schedule":"0 9 * * *","timezone":"Mars/Olympus"}`: "there is no time zone",
-		`{"type":"immediate",`:         "no JSON object",
-		`[]`:                           "no JSON object",
-		``:                             "no JSON object",
+		`{"type":"immediate",`:         "not a JSON object",
+		`[]`:                           "not a JSON object",
+		``:                             "not a JSON object",
 		strings.Repeat(" ", maxFile+1): "at most",
 	} {
 		e, err := Parse([]byte(text))
@@ -162,7 +162,7 @@ func TestWhatIsWrongIsPutAsideWithTheReason(t *testing.T) {
 	if left := f.look(t); !slices.Equal(left, []string{"rejected"}) || len(h.said) != 1 {
 		t.Errorf("left %v, said %v", left, h.said)
 	}
-	for name, want := range map[string]string{"half.json": "no JSON object", "link.json": "no ordinary file"} {
+	for name, want := range map[string]string{"half.json": "not a JSON object", "link.json": "not a regular file"} {
 		why, err := os.ReadFile(filepath.Join(f.Dir, rejected, name+".txt"))
 		if err != nil || !strings.Contains(string(why), want) {
 			t.Errorf("%s: %q, %v", name, why, err)

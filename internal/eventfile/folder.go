@@ -190,7 +190,7 @@ func (f *Folder) remove(name, digest string) error {
 func read(path string) ([]byte, fs.FileInfo, error) {
 	file, info, err := plainfile.OpenNoLink(path)
 	if errors.Is(err, plainfile.ErrNotPlain) {
-		return nil, nil, &Rejected{"it is no ordinary file"}
+		return nil, nil, &Rejected{"it is not a regular file"}
 	}
 	if err != nil {
 		return nil, nil, err

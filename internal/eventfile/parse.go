@@ -58,7 +58,7 @@ func Parse(data []byte) (Event, error) {
 	}
 	var f fields
 	if err := json.Unmarshal(data, &f); err != nil {
-		return Event{}, fmt.Errorf("it is no JSON object with an event: %w", err)
+		return Event{}, fmt.Errorf("it is not a JSON object with an event: %w", err)
 	}
 	e := Event{Type: f.Type, Thread: f.ThreadID, Adapter: f.AdapterID, Channel: f.ChannelID, Text: f.Text, Zone: f.Timezone}
 	switch {

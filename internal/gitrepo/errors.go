@@ -115,7 +115,7 @@ var phrases = []phrase{
 	{"unrelated histories", ErrConflict, "the branches have no common commit, so they cannot be merged (%s)"},
 	{"would be overwritten", ErrDirty, "uncommitted changes are in the way: commit or stash them first (%s)"},
 	{"filter '", ErrFilter, "this repository's own configuration names a filter program, which Chorus does not run: put it into the configuration of the user, as `git lfs install` does (%s)"},
-	{"index.lock': file exists", ErrInUse, "another git command is working in this checkout; if there is none, remove the file that is named (%s)"},
+	{"index.lock': file exists", ErrInUse, "another git command is working in this checkout; if there is none, remove the named file (%s)"},
 }
 
 // explain turns a failure of git into one of our errors if it is known.

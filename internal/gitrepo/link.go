@@ -93,7 +93,7 @@ func (r *Repo) lockIndex() error {
 		if err := os.Link(own, lock); err != nil {
 			_ = os.Remove(own)
 			if errors.Is(err, fs.ErrExist) {
-				return fail(ErrInUse, "another git command is working in %s: wait until it has ended; if there is none, remove %s", r.dir, lock)
+				return fail(ErrInUse, "another git command is working in %s: wait until it ends; if there is none, remove %s", r.dir, lock)
 			}
 			return err
 		}

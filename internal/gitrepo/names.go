@@ -66,7 +66,7 @@ func CheckBranch(name string) error {
 	case strings.HasPrefix(name, "-"):
 		why = "it begins with a dash"
 	case name == "@" || name == "HEAD":
-		why = "git uses that name itself"
+		why = "git uses this name itself"
 	case strings.HasPrefix(name, "refs/"):
 		why = "give the branch without refs/heads/"
 	case strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) }):

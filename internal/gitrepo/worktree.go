@@ -159,7 +159,7 @@ func (t *Tree) adopt(ctx context.Context, branch string) error {
 		data = []byte("gitdir: " + t.gitDir)
 	}
 	if err != nil || !sameFile(strings.TrimSpace(strings.TrimPrefix(string(data), "gitdir: ")), t.gitDir) {
-		return fail(ErrTampered, "the .git of the worktree %s was replaced: look what is in it, then remove the worktree", t.path)
+		return fail(ErrTampered, "the .git of the worktree %s was replaced: check what is in it, then remove the worktree", t.path)
 	}
 	t.dropLocks(branch)
 	return t.on(ctx, branch)
@@ -289,7 +289,7 @@ func (t *Tree) Grant(branch string) (readable, writable []string, err error) {
 	// folder belongs to the task: it is named by its id.
 	folder, _, ok := strings.Cut(branch, "/")
 	if !ok {
-		return nil, nil, fail(ErrBadName, "%q has no folder of its own, so an agent could not be kept to it: use a branch like task/%s", branch, branch)
+		return nil, nil, fail(ErrBadName, "%q has no folder of its own, so an agent could not be restricted to it: use a branch like task/%s", branch, branch)
 	}
 	writable = []string{
 		filepath.Join(t.repo.common, "objects"), filepath.Join(t.repo.common, "refs", "heads", folder),

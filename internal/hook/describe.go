@@ -44,7 +44,7 @@ func (s Step) sentence() string {
 	case GitDiff:
 		out = "compares the repository with " + cmp.Or(s.BaseBranch, "its main branch")
 		if s.Uncommitted {
-			out += ", also what is not committed"
+			out += ", including uncommitted changes"
 		}
 	case Search:
 		out = "searches files for " + s.Query
@@ -54,12 +54,12 @@ func (s Step) sentence() string {
 	}
 	switch {
 	case s.SkipIfExitZero:
-		out += "; where it ends well nothing more is done"
+		out += "; if it succeeds, nothing more is done"
 	case s.SkipIfStatusOK:
-		out += "; where the answer is good nothing more is done"
+		out += "; if the response is a success, nothing more is done"
 	}
 	if s.SkipIfEmpty {
-		out += "; where it finds nothing, nothing more is done"
+		out += "; if it finds nothing, nothing more is done"
 	}
 	return out
 }

@@ -53,7 +53,7 @@ func object(what string, data []byte, into any) error {
 		return fmt.Errorf("%s cannot be read: %w", what, err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%s: there is something behind the object", what)
+		return fmt.Errorf("%s: there is extra text after the object", what)
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func ParseTrigger(data []byte, types []string, now time.Time) (Trigger, error) {
 	if json.Unmarshal(data, &words) == nil && words != "" {
 		t = triggerOf(words, types)
 	} else if err := object("trigger", data, &t); err != nil {
-		return Trigger{}, fmt.Errorf("%w; it is for instance %s", err, triggerForms)
+		return Trigger{}, fmt.Errorf("%w; use for example %s", err, triggerForms)
 	}
 	if len(t.Where) > maxWhere || len(t.Session) > 1024 || len(t.Agent) > 64 {
 		return Trigger{}, fmt.Errorf("trigger: it is too long; there may be %d conditions in where", maxWhere)
 	}
 	for path := range t.Where {
 		if name := "{{event." + path + "}}"; placeholder().FindString(name) != name {
-			return Trigger{}, fmt.Errorf("trigger: %.40q in where is no field of an event; it is for instance tool or result.ok", path)
+			return Trigger{}, fmt.Errorf("trigger: %.40q in where is not a field of an event; use for example tool or result.ok", path)
 		}
 	}
 	t.Spec = ""
@@ -282,11 +282,11 @@ func (s Step) check(queries []string) error {
 		}
 	case GitDiff:
 		if strings.HasPrefix(s.BaseBranch, "-") || strings.ContainsAny(s.BaseBranch, " \t\n\x00") {
-			return fmt.Errorf("%.40q is no branch", s.BaseBranch)
+			return fmt.Errorf("%.40q is not a valid branch", s.BaseBranch)
 		}
 	}
 	if len(placeholders(s.Path+s.BaseBranch+s.Workspace)) > 0 || s.Type == Search && len(placeholders(s.Query)) > 0 {
-		return errors.New("placeholders stand only in a url, in params, in the template and in texts that are said")
+		return errors.New("placeholders may appear only in a url, in params, in the template and in texts to say")
 	}
 	return nil
 }
@@ -306,15 +306,15 @@ func checkURL(text string) error {
 	at := placeholder().FindStringIndex(text)
 	u, err := url.Parse(placeholder().ReplaceAllString(text, "x"))
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-		return fmt.Errorf("%.80q is no address; it begins with https://", text)
+		return fmt.Errorf("%.80q is not a valid address; it must begin with https://", text)
 	}
 	if u.User != nil {
-		return errors.New("a url has no user and no password in it")
+		return errors.New("a url must not contain a user or a password")
 	}
 	if at != nil {
 		begin := strings.Index(text, "://") + 3
 		if slash := strings.IndexByte(text[begin:], '/'); slash < 0 || at[0] < begin+slash {
-			return errors.New("a placeholder cannot be a part of the host; it stands behind it, in the path or the query")
+			return errors.New("a placeholder cannot be part of the host; use it in the path or the query")
 		}
 	}
 	return nil
@@ -393,7 +393,7 @@ func (d Definition) Check() error {
 		return errors.New("a budget is not negative")
 	}
 	if slices.Contains(placeholders(d.Template), "response") {
-		return errors.New("prompt_template: {{response}} is what the model answers; it stands in actions")
+		return errors.New("prompt_template: {{response}} is the model's answer; use it in actions")
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func (r *Refusal) Unwrap() error { return ErrRefused }
 func (r *Refusal) Error() string {
 	switch {
 	case r.Unpriced != "":
-		return fmt.Sprintf("the price of %s is not known, and %s must hold. Set one in the configuration, in US dollars for a million tokens "+
+		return fmt.Sprintf("the price of %s is not known, so %s cannot be enforced. Set one in the configuration, in US dollars for a million tokens "+
 			"(0 if it is free):\nprices:\n  %s: {input: 3, output: 15}", r.Unpriced, r.Name(), r.Unpriced)
 	case r.Soft:
 		return fmt.Sprintf("%s is nearly used up: %s of %s. Say \"go on\" to use the rest; you will not be asked again %s.",
@@ -217,9 +217,9 @@ func (r *Refusal) remedy() string {
 	raise := "raise " + r.Key()
 	switch r.Period {
 	case Day:
-		return "It begins anew at 00:00 UTC; or " + raise
+		return "It resets at 00:00 UTC; or " + raise
 	case Month:
-		return "It begins anew on the first of next month (UTC); or " + raise
+		return "It resets on the first of next month (UTC); or " + raise
 	default:
 		return "Give it less to do at once, or " + raise
 	}

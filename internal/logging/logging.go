@@ -53,7 +53,7 @@ func (l *Logs) newLog() (*slog.Logger, *logFiles) {
 			return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level})
 		}
 	default:
-		l.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is no format; there are text and json, and text holds", name))
+		l.Warn(fmt.Sprintf("CHORUS_LOG_FORMAT is %q, which is not a format; use text or json (now: text)", name))
 	}
 	level := logLevel(l.Env, l.Warn)
 	var handler slog.Handler = slog.NewMultiHandler(format(files.all, level), format(files.errors, max(level, slog.LevelWarn)),
@@ -86,7 +86,7 @@ func logLevel(env func(string) string, warn func(string)) slog.Level {
 		case "error":
 			return slog.LevelError
 		default:
-			warn(fmt.Sprintf("%s is %q, which is no level; there are debug, info, warn and error, and info holds", variable, name))
+			warn(fmt.Sprintf("%s is %q, which is not a level; use debug, info, warn or error (now: info)", variable, name))
 			return slog.LevelInfo
 		}
 	}

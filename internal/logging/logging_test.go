@@ -80,9 +80,9 @@ func TestLogVariables(t *testing.T) {
 		{[]string{"CHORUS_LOG_LEVEL", "debug"}, "DEBUG INFO WARN ERROR", ""},
 		{[]string{"LOG_LEVEL", "Warn"}, "WARN ERROR", ""},
 		{[]string{"CHORUS_LOG_LEVEL", " ERROR ", "LOG_LEVEL", "nonsense"}, "ERROR", ""},
-		{[]string{"CHORUS_LOG_LEVEL", "loud"}, "INFO WARN ERROR", `CHORUS_LOG_LEVEL is "loud", which is no level; there are debug, info, warn and error`},
+		{[]string{"CHORUS_LOG_LEVEL", "loud"}, "INFO WARN ERROR", `CHORUS_LOG_LEVEL is "loud", which is not a level; use debug, info, warn or error`},
 		{[]string{"LOG_LEVEL", "loud"}, "INFO WARN ERROR", `LOG_LEVEL is "loud"`},
-		{[]string{"CHORUS_LOG_FORMAT", "xml"}, "INFO WARN ERROR", `CHORUS_LOG_FORMAT is "xml", which is no format; there are text and json`},
+		{[]string{"CHORUS_LOG_FORMAT", "xml"}, "INFO WARN ERROR", `CHORUS_LOG_FORMAT is "xml", which is not a format; use text or json`},
 		{[]string{"CHORUS_LOG_FORMAT", "JSON", "LOG_LEVEL", "error"}, "ERROR", ""},
 	} {
 		dir := storetest.FreshHome(t)

@@ -78,9 +78,9 @@ func (m *Member) withoutNode(row journal.Thread) error {
 	if m.movesHere(row) && gone >= m.MoveAfter {
 		return m.moveHere(row)
 	}
-	waits := fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node go on with it", row.Placement, row.Dir, row.Placement)
+	waits := fmt.Errorf("this conversation waits for node %s, which has its files (%s); `chorus node label NODE --add %s` lets another node continue it", row.Placement, row.Dir, row.Placement)
 	if gone >= sayWaitsAfter && !m.movesHere(row) && m.lost.first(row.Placement, row.ID) {
-		m.sayInChannel(row, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is not there at the moment. What you write is kept and answered when it is back.", row.Placement))
+		m.sayInChannel(row, "waits", row.Placement, fmt.Sprintf("⏳ This conversation waits for node %s, which has its files and is currently unavailable. What you write is kept and answered when the node is back.", row.Placement))
 	}
 	return waits
 }
@@ -120,7 +120,7 @@ func (m *Member) moveHere(row journal.Thread) error {
 		return engine.ErrElsewhere
 	}
 	m.Log.Info("a thread was moved here, its node is gone", "component", "nodes", "event", "thread_moved", "thread", row.ID, "from", row.Placement, "to", n.Name())
-	m.sayInChannel(row, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation goes on at node %s, with an empty folder.", row.Placement, n.Name()))
+	m.sayInChannel(row, "moved", row.Placement, fmt.Sprintf("↪️ Node %s is gone. This conversation continues on node %s, with an empty folder.", row.Placement, n.Name()))
 	return nil
 }
 

@@ -107,7 +107,7 @@ func strictly(data []byte, into any) error {
 	err := dec.Decode(into)
 	if err == nil {
 		if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("there is something behind the end of the JSON value")
+			return errors.New("there is extra text after the JSON value")
 		}
 		return nil
 	}
@@ -127,7 +127,7 @@ func unknownField(name string, into any) error {
 	if best := suggest.Best(name, names); best != "" {
 		return fmt.Errorf("unknown field %q; did you mean %q?", name, best)
 	}
-	return fmt.Errorf("unknown field %q; there are %s", name, strings.Join(names, ", "))
+	return fmt.Errorf("unknown field %q; the known ones are %s", name, strings.Join(names, ", "))
 }
 
 // fieldNames returns the names of a struct's fields and of nested fields.
@@ -276,7 +276,7 @@ func (m DocumentMessage) blocks(tools map[string]string, blobs map[string][]byte
 			}
 			out = append(out, chat.ToolResult{Call: b.ToolUseID, Name: tools[b.ToolUseID], Blocks: inner, Failed: b.IsError})
 		default:
-			return nil, fmt.Errorf("unknown type %q of a content block; there are text, image, tool_use and tool_result", b.Type)
+			return nil, fmt.Errorf("unknown type %q of a content block; use text, image, tool_use or tool_result", b.Type)
 		}
 	}
 	return out, nil
@@ -288,7 +288,7 @@ func (b DocumentBlock) image(blobs map[string][]byte) (chat.Image, error) {
 	}
 	data, err := base64.StdEncoding.DecodeString(b.Source.Data)
 	if err != nil {
-		return chat.Image{}, fmt.Errorf("an image's data is no base64: %w", err)
+		return chat.Image{}, fmt.Errorf("an image's data is not base64: %w", err)
 	}
 	sum := sha256.Sum256(data)
 	img := chat.Image{Blob: hex.EncodeToString(sum[:]), MediaType: b.Source.MediaType, Size: int64(len(data))}

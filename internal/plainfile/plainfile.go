@@ -14,7 +14,7 @@ import (
 )
 
 // ErrNotPlain means that something is not a regular file, or is a link where links are not allowed.
-var ErrNotPlain = errors.New("it is no plain file")
+var ErrNotPlain = errors.New("it is not a regular file")
 
 // TooLong is the error for a file larger than the limit.
 type TooLong struct{ Most int64 }

@@ -24,18 +24,18 @@ var fieldsOf = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | 
 
 func parseCalendar(fields string) (calendar, error) {
 	if strings.Contains(fields, "TZ=") {
-		return calendar{}, fmt.Errorf("%q: the time zone is said by itself, not among the fields", fields)
+		return calendar{}, fmt.Errorf("%q: give the time zone separately, not among the fields", fields)
 	}
 	if !strings.HasPrefix(fields, "@") && len(strings.Fields(fields)) != 5 {
 		return calendar{}, fmt.Errorf("%q: cron has five fields: minute, hour, day of the month, month, day of the week", fields)
 	}
 	parsed, err := fieldsOf.Parse(sundays(fields))
 	if err != nil {
-		return calendar{}, fmt.Errorf("%q is no cron: %w", fields, err)
+		return calendar{}, fmt.Errorf("%q is not valid cron: %w", fields, err)
 	}
 	spec, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return calendar{}, fmt.Errorf("%q: say it without cron: every 90 minutes", fields)
+		return calendar{}, fmt.Errorf("%q: write it without cron, for example: every 90 minutes", fields)
 	}
 	c := calendar{minutes: spec.Minute, hours: spec.Hour, days: spec.Dom, months: spec.Month, weekdays: spec.Dow,
 		anyDay: spec.Dom&starBit != 0, anyWeekday: spec.Dow&starBit != 0}

@@ -41,7 +41,7 @@ func Zone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("there is no time zone %q: say one such as Europe/Berlin, America/New_York or UTC", name)
+		return nil, fmt.Errorf("there is no time zone %q: use one such as Europe/Berlin, America/New_York or UTC", name)
 	}
 	return zone, nil
 }

@@ -20,7 +20,7 @@ func Once(at time.Time) Spec { return Spec{zone: at.Location(), at: at} }
 // Every returns a Spec that is due in equal steps of time, the first at from.
 func Every(step time.Duration, from time.Time) (Spec, error) {
 	if step < shortest {
-		return Spec{}, fmt.Errorf("every %s is too often: the least is every minute", step)
+		return Spec{}, fmt.Errorf("every %s is too often: the shortest interval is a minute", step)
 	}
 	return Spec{zone: from.Location(), at: from, every: step}, nil
 }

@@ -32,7 +32,7 @@ func (db *DB) StopWork(ctx context.Context, by chat.Principal) (int, error) {
 				return 0, fmt.Errorf("stop what is on in %s: %w", t.ID, err)
 			}
 			for _, seq := range seqs {
-				c.Events = append(c.Events, chat.Event{Thread: t.ID, Who: by.String(), Body: chat.Refused{Seq: seq, Why: "stopped: the database went back, and this may have been answered; say it again"}})
+				c.Events = append(c.Events, chat.Event{Thread: t.ID, Who: by.String(), Body: chat.Refused{Seq: seq, Why: "stopped: the database was reset to an earlier state, and this may have been answered already; send it again"}})
 			}
 		}
 		if len(c.Events) == 0 {

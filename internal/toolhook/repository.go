@@ -39,7 +39,7 @@ func Parse(file string, data []byte) (hooks []Hook, problems []string, err error
 		Hooks map[string]json.RawMessage `json:"hooks"`
 	}
 	if err := json.Unmarshal(data, &settings); err != nil {
-		return nil, nil, fmt.Errorf("it is no JSON object with the key hooks: %w", err)
+		return nil, nil, fmt.Errorf("it is not a JSON object with the key hooks: %w", err)
 	}
 	var other []string
 	for _, event := range []string{"PreToolUse", "PostToolUse"} {
@@ -62,7 +62,7 @@ func Parse(file string, data []byte) (hooks []Hook, problems []string, err error
 		}
 	}
 	if slices.Sort(other); len(other) > 0 {
-		problems = append(problems, fmt.Sprintf("hooks for %s are left out: there are PreToolUse and PostToolUse", strings.Join(other, ", ")))
+		problems = append(problems, fmt.Sprintf("hooks for %s are ignored: only PreToolUse and PostToolUse are supported", strings.Join(other, ", ")))
 	}
 	if len(hooks) > maxHooks {
 		return nil, nil, fmt.Errorf("it names %d hooks, and the limit is %d", len(hooks), maxHooks)
@@ -88,10 +88,10 @@ func (g group) read(file, event string, at int) (hooks []Hook, problems []string
 		where := fmt.Sprintf("hooks.%s[%d].hooks[%d]", event, at, i)
 		switch {
 		case c.Type != "" && c.Type != "command":
-			problems = append(problems, fmt.Sprintf("%s is left out: it is of the type %.20q, and there are commands only", where, c.Type))
+			problems = append(problems, fmt.Sprintf("%s is ignored: its type is %.20q, and only commands are supported", where, c.Type))
 			continue
 		case strings.TrimSpace(c.Command) == "":
-			problems = append(problems, where+" is left out: it has no command")
+			problems = append(problems, where+" is ignored: it has no command")
 			continue
 		}
 		limit := DefaultTimeout

@@ -21,7 +21,7 @@ func TestParse(t *testing.T) {
 		t.Fatal(hooks, err)
 	}
 	said := strings.Join(problems, "\n")
-	for _, want := range []string{`the type "prompt"`, `the matcher "(" cannot be understood`, "has no command", "hooks for Stop are left out"} {
+	for _, want := range []string{`type is "prompt"`, `the matcher "(" cannot be understood`, "has no command", "hooks for Stop are ignored"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not said: %s", want, said)
 		}
@@ -37,7 +37,7 @@ func TestParse(t *testing.T) {
 	if got := hooks[0].Expand("/w"); got != "/w/.claude/hooks/check.sh" {
 		t.Error(got)
 	}
-	for text, want := range map[string]string{`[]`: "no JSON object", `{"hooks":[]}`: "no JSON object", `{"hooks":{"PreToolUse":{}}}`: "must be a list",
+	for text, want := range map[string]string{`[]`: "not a JSON object", `{"hooks":[]}`: "not a JSON object", `{"hooks":{"PreToolUse":{}}}`: "must be a list",
 		`{"hooks":{"PreToolUse":[{"hooks":[` + strings.Repeat(`{"command":"x"},`, 50) + `{"command":"x"}]}]}}`: "51 hooks"} {
 		if _, _, err := Parse(ownFile, []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40s: %v", text, err)

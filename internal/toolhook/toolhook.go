@@ -136,7 +136,7 @@ func (a answer) check() error {
 	case "", "allow", "deny", "ask":
 		return nil
 	}
-	return fmt.Errorf("it answered the permissionDecision %.40q, and there are allow, deny and ask", a.Specific.Decision)
+	return fmt.Errorf("it answered the permissionDecision %.40q, which must be allow, deny or ask", a.Specific.Decision)
 }
 
 // Verdict is the result of the hooks before a call.
@@ -231,7 +231,7 @@ func (r Runner) run(ctx context.Context, h Hook, call Call) (out answer, exit in
 	}
 	if text := strings.TrimSpace(ended.Stdout); strings.HasPrefix(text, "{") {
 		if err := json.Unmarshal([]byte(text), &out); err != nil {
-			return out, 0, "", fmt.Errorf("its answer is no JSON that can be read: %w", err)
+			return out, 0, "", fmt.Errorf("its answer is not valid JSON: %w", err)
 		}
 	}
 	return out, 0, stderr, out.check()

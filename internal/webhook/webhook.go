@@ -63,7 +63,7 @@ func first(h http.Header, names ...string) string {
 	return ""
 }
 
-const wrong = "the signature does not fit the body and the secret; check that the sender has the hook's secret (chorus hook edit ID --new-secret makes a new one) and sends the body unchanged"
+const wrong = "the signature does not match the body and the secret; check that the sender has the hook's secret (chorus hook edit ID --new-secret makes a new one) and sends the body unchanged"
 
 func verifyGitHub(secret, given string, h http.Header, body []byte) (Delivery, error) {
 	text, ok := strings.CutPrefix(given, "sha256=")
@@ -103,7 +103,7 @@ func verifyStandard(secret, given string, h http.Header, body []byte, now time.T
 	// Checked only now: an unsigned request gets no explanation about its age.
 	switch age := now.Sub(time.Unix(seconds, 0)); {
 	case age > Tolerance:
-		return Delivery{}, refused("the signature is %s old, and the limit is %s: send the request again with the time of now and a new signature, and check the sender's clock", age.Round(time.Second), Tolerance)
+		return Delivery{}, refused("the signature is %s old, and the limit is %s: send the request again with the current time and a new signature, and check the sender's clock", age.Round(time.Second), Tolerance)
 	case age < -Tolerance:
 		return Delivery{}, refused("the signature is from %s in the future, and the limit is %s: check the sender's clock and ours", (-age).Round(time.Second), Tolerance)
 	}

@@ -39,13 +39,13 @@ func TestStandard(t *testing.T) {
 	}{
 		"old":          {func(http.Header) {}, string(body), at.Add(12 * time.Minute), "is 12m0s old, and the limit is 5m0s: send the request again"},
 		"future":       {func(http.Header) {}, string(body), at.Add(-time.Hour), "in the future"},
-		"another body": {func(http.Header) {}, `{"test": 1}`, at, "does not fit"},
-		"another id":   {func(h http.Header) { h.Set("Webhook-Id", "msg_2") }, string(body), at, "does not fit"},
-		"another time": {func(h http.Header) { h.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix()+600, 10)) }, string(body), at.Add(10 * time.Minute), "does not fit"},
+		"another body": {func(http.Header) {}, `{"test": 1}`, at, "does not match"},
+		"another id":   {func(h http.Header) { h.Set("Webhook-Id", "msg_2") }, string(body), at, "does not match"},
+		"another time": {func(h http.Header) { h.Set("Webhook-Timestamp", strconv.FormatInt(at.Unix()+600, 10)) }, string(body), at.Add(10 * time.Minute), "does not match"},
 		"no id":        {func(h http.Header) { h.Del("Webhook-Id") }, string(body), at, "webhook-id"},
 		"no number":    {func(h http.Header) { h.Set("Webhook-Timestamp", "now") }, string(body), at, "seconds since 1970"},
 		"no signature": {func(h http.Header) { h.Del("Webhook-Signature") }, string(body), at, "is not signed"},
-		"v2 only":      {func(h http.Header) { h.Set("Webhook-Signature", "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=") }, string(body), at, "does not fit"},
+		"v2 only":      {func(h http.Header) { h.Set("Webhook-Signature", "v2,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=") }, string(body), at, "does not match"},
 	} {
 		h := h.Clone()
 		c.change(h)

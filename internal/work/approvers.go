@@ -25,7 +25,7 @@ func ParseApprovers(text string) ([]string, error) {
 		case part == "owner", part == "local":
 		case keyed && id != "" && (kind == "role" || chat.PrincipalKind(kind) == chat.LocalUser || chat.PrincipalKind(kind) == chat.TokenHolder || chat.PrincipalKind(kind).OnPlatform()):
 		default:
-			return nil, fmt.Errorf("%.80q names no approver; there are owner, local, role:NAME and keys such as discord:123 or token:NAME, with commas between, and anyone alone", part)
+			return nil, fmt.Errorf("%.80q is not a valid approver; use owner, local, role:NAME and keys such as discord:123 or token:NAME, separated by commas, or anyone alone", part)
 		}
 		if !slices.Contains(out, part) {
 			out = append(out, part)

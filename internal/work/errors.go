@@ -29,16 +29,16 @@ const (
 // explanations give the title of each kind and what to do about it.
 var explanations = map[ErrorKind][2]string{
 	ErrorAuth:       {"Authentication error", "Check the provider's key: chorus doctor names it."},
-	ErrorRateLimit:  {"Rate limit", "Wait: the task goes on by itself. It helps to let the project work on fewer tasks at once (max_concurrent_agents of edit_project)."},
+	ErrorRateLimit:  {"Rate limit", "Wait: the task continues by itself. It helps to let the project work on fewer tasks at once (max_concurrent_agents of edit_project)."},
 	ErrorBudget:     {"Budget spent", "Raise the budget or wait until the next day: chorus costs shows what was spent."},
 	ErrorContext:    {"Context window full", "Divide the task into smaller ones."},
 	ErrorTimeout:    {"Timeout", "Divide the task into smaller ones, or raise the worker's deadline."},
 	ErrorNetwork:    {"Network error", "Check the connection to the provider: chorus doctor looks at it."},
 	ErrorDenied:     {"Permission denied", "Allow what it needs in the agent's profile, or say in the description how to do without."},
-	ErrorStopped:    {"Cancelled", "Restart the task when it should go on (restart_task)."},
+	ErrorStopped:    {"Cancelled", "Restart the task when it should continue (restart_task)."},
 	ErrorSteps:      {"Step limit reached", "Divide the task into smaller ones, or raise the agent's maxSteps."},
 	ErrorGit:        {"Git error", "Look at the repository: chorus git status (get_git_status)."},
-	ErrorConflict:   {"Merge conflict", "Reopen the task to let its worker resolve it, or have a task made that resolves it: chorus task resolve-conflict (resolve_conflict)."},
+	ErrorConflict:   {"Merge conflict", "Reopen the task to let its worker resolve it, or create a task that resolves it: chorus task resolve-conflict (resolve_conflict)."},
 	ErrorWorker:     {"Worker failed", "Look at the worker's log on the task's page."},
 	ErrorUnexpected: {"Unexpected error", "Look at the task's conversation; restarting the task tries again (restart_task)."},
 }

@@ -53,7 +53,7 @@ func (r Reminders) Remind(t *Task, by string, now time.Time) (Event, bool) {
 	if due.IsZero() || now.Before(due) {
 		return Event{}, false
 	}
-	e := Event{At: now, Type: EventReminder, Project: t.Project, Task: t.ID, By: by, From: t.State, To: t.State, Text: "waits for a yes since " + since(now.Sub(t.Moved)) + ": " + t.Title}
+	e := Event{At: now, Type: EventReminder, Project: t.Project, Task: t.ID, By: by, From: t.State, To: t.State, Text: "has waited for approval for " + since(now.Sub(t.Moved)) + ": " + t.Title}
 	if stuck := r.stuck(*t); !stuck.IsZero() && !now.Before(stuck) {
 		e.Type, e.Text = EventStuck, fmt.Sprintf("Stuck task: nobody has said yes or no for %s: %s", since(now.Sub(t.Moved)), t.Title)
 	}

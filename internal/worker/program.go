@@ -67,7 +67,7 @@ func (t *Talk) Send(v any) error {
 func (t *Talk) Write(data []byte) error {
 	_ = t.in.SetWriteDeadline(time.Now().Add(writeTime)) // without a deadline, the write itself reports the problem
 	if _, err := t.in.Write(data); err != nil {
-		return Errorf(work.ErrorWorker, "the program does not read what it is told: %v", err)
+		return Errorf(work.ErrorWorker, "the program does not read its input: %v", err)
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func (r *Runner) notMerged(ctx context.Context, t work.Task, cause error) {
 	if r.trouble(ctx, t, cause) < 2 {
 		return
 	}
-	why := "not merged yet: " + strings.TrimRight(cause.Error(), ".") + ". It is tried again by itself, every five minutes in the end"
+	why := "not merged yet: " + strings.TrimRight(cause.Error(), ".") + ". It is retried automatically, eventually every five minutes"
 	changed := false
 	_, err := r.Tasks.Change(ctx, t.ID, func(now *work.Task, at time.Time) ([]work.Event, error) {
 		if changed = now.State == work.Verifying && now.Attempt == t.Attempt && now.Why != why; !changed {
@@ -130,7 +130,7 @@ func (r *Runner) withoutRepo(ctx context.Context, t work.Task, last bool) (work.
 // askWords says what a person can do about a result that waits for
 // approval. The names of the tools follow, for models.
 func askWords(t work.Task) string {
-	return "the result waits for a yes: approve the task, or reopen it with what is not right." + work.InTerminal + "chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
+	return "the result waits for approval: approve the task, or reopen it and say what is wrong." + work.InTerminal + "chorus task approve " + t.ID + " (tools: approve_task, reopen_with_feedback)"
 }
 
 // approved reports whether somebody approved the attempt's result.

@@ -55,7 +55,7 @@ type Member struct {
 // Join makes this process a worker until Leave.
 func (m *Members) Join(who work.Worker) (Membership, error) {
 	if !validName().MatchString(who.Name) {
-		return nil, fmt.Errorf("%q is no name for a worker: letters, digits, dots and hyphens, at most 63", who.Name)
+		return nil, fmt.Errorf("%q is not a valid worker name: use letters, digits, dots and hyphens, at most 63", who.Name)
 	}
 	who.Since = m.Now()
 	words, err := json.Marshal(who)

@@ -46,7 +46,7 @@ func (r *Runner) findPlan(ctx context.Context, t work.Task, result work.Result) 
 	if len(p.Steps) == 1 {
 		steps = "one step"
 	}
-	_, err = r.Tasks.FindPlan(ctx, p, result, system, fmt.Sprintf("the plan (%s) waits for a yes: approve it, or say what is to be planned otherwise.%schorus task plan %s shows it, chorus task approve-plan %s says yes (tools: approve_plan, reject_plan)", steps, work.InTerminal, t.ID, t.ID))
+	_, err = r.Tasks.FindPlan(ctx, p, result, system, fmt.Sprintf("the plan (%s) waits for approval: approve it, or say what should be planned differently.%schorus task plan %s shows it, chorus task approve-plan %s approves it (tools: approve_plan, reject_plan)", steps, work.InTerminal, t.ID, t.ID))
 	return err == nil, err
 }
 
@@ -200,7 +200,7 @@ func (r *Runner) stopped(ctx context.Context, t work.Task) (string, error) {
 	if err != nil || parent.State == work.InProgress {
 		return "", err
 	}
-	return fmt.Sprintf("nothing was merged, since task %s, whose plan this is the last step of, is %s; restart it to go on", parent.ID, parent.State), nil
+	return fmt.Sprintf("nothing was merged, since task %s, whose plan this is the last step of, is %s; restart it to continue", parent.ID, parent.State), nil
 }
 
 // stopStray stops running steps whose parent task was stopped.

@@ -177,11 +177,11 @@ func (r *Runner) prompt(ctx context.Context, t work.Task) (string, error) {
 	if t.Branch != "" {
 		fmt.Fprintf(&b, "- Your workspace is a checkout of your own, on the branch `%s`. Stay on it. Commit what belongs together; what you leave is committed for you. Do not push and do not merge: that is done when you have finished.\n", t.Branch)
 	} else {
-		b.WriteString("- Your workspace is an empty folder of your own. What is to be kept goes there.\n")
+		b.WriteString("- Your workspace is an empty folder of your own. Put there what should be kept.\n")
 	}
 	b.WriteString("- Nobody reads along. Decide what you can decide; ask only where a wrong guess would do harm.\n")
 	if t.Parent == "" {
-		b.WriteString("- If the task asks for a plan, write it to `.chorus/plan.md` with a heading `## Phase N: title` for each step, and what is common to all before the first of them. Each step becomes a task of its own.\n")
+		b.WriteString("- If the task asks for a plan, write it to `.chorus/plan.md` with a heading `## Phase N: title` for each step, and what applies to all of them before the first. Each step becomes a task of its own.\n")
 	} else {
 		fmt.Fprintf(&b, "- It is a step of a plan: do this step alone, and write no plan.\n")
 	}

@@ -335,7 +335,7 @@ func reminder(t work.Task, e work.Event) string {
 	if t.State == work.AwaitingPlanApproval {
 		what, approve = "its plan", "chorus task approve-plan "
 	}
-	words := fmt.Sprintf("Task %s of project %s (%s) needs a yes to %s: `%s%s`, or `chorus task reopen %s` with what is to be done otherwise.", t.ID, t.Project, e.Text, what, approve, t.ID, t.ID)
+	words := fmt.Sprintf("Task %s of project %s (%s) needs approval of %s: `%s%s`, or `chorus task reopen %s` with what should be done differently.", t.ID, t.Project, e.Text, what, approve, t.ID, t.ID)
 	if t.Why != "" {
 		words += "\n" + t.Why
 	}

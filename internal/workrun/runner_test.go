@@ -499,7 +499,7 @@ func TestAMergeWaitsForItsRemote(t *testing.T) {
 		h.settle(id, work.Verifying)
 	}
 	waits, err := h.queue.Task(t.Context(), id)
-	if err != nil || !strings.HasPrefix(waits.Why, "not merged yet: ") || !strings.Contains(waits.Why, "tried again") {
+	if err != nil || !strings.HasPrefix(waits.Why, "not merged yet: ") || !strings.Contains(waits.Why, "retried") {
 		t.Errorf("%s: %q, %v", waits.State, waits.Why, err)
 	}
 	if events() != 1 || len(h.told) != 1 || !strings.Contains(h.told["merge/"+id+"/1"], "is finished, but not merged yet") {

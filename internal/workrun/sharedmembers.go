@@ -41,7 +41,7 @@ const (
 // Join makes this process a worker until Leave.
 func (m *SharedMembers) Join(who work.Worker) (Membership, error) {
 	if !validName().MatchString(who.Name) {
-		return nil, fmt.Errorf("%q is no name for a worker: letters, digits, dots and hyphens, at most 63", who.Name)
+		return nil, fmt.Errorf("%q is not a valid worker name: use letters, digits, dots and hyphens, at most 63", who.Name)
 	}
 	who.Since = m.Now()
 	ctx, cancel := context.WithTimeout(context.Background(), memberTime)

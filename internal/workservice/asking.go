@@ -23,7 +23,7 @@ func (h *Handler) mayApprove(ctx context.Context, by operation.Caller, p work.Pr
 	if p.MayApprove(by.Principal) {
 		return nil
 	}
-	return operation.Errorf(operation.Forbidden, "only %s may say yes to tasks of project %s; ask one of them, or have its owner change the list: chorus project edit %s --approvers …",
+	return operation.Errorf(operation.Forbidden, "only %s may approve tasks of project %s; ask one of them, or have its owner change the list: chorus project edit %s --approvers …",
 		strings.Join(h.approverNames(ctx, p), ", "), p.ID, p.ID)
 }
 
@@ -100,7 +100,7 @@ func parseAskedAt(cursor string) (time.Time, string, error) {
 	micros, id, _ := strings.Cut(cursor, ".")
 	n, err := strconv.ParseInt(micros, 10, 64)
 	if err != nil {
-		return time.Time{}, "", operation.InvalidField("cursor", "this is no cursor of a list of approvals; begin again without one")
+		return time.Time{}, "", operation.InvalidField("cursor", "this is not a valid cursor; start again without one")
 	}
 	return time.UnixMicro(n), id, nil
 }
@@ -113,7 +113,7 @@ func (h *Handler) TaskApproval(ctx context.Context, by operation.Caller, id stri
 		return operations.Approval{}, err
 	}
 	if !t.State.AsksForYes() {
-		return operations.Approval{}, operation.Errorf(operation.Conflict, "task %s does not wait for a yes (status: %s)", t.ID, t.State)
+		return operations.Approval{}, operation.Errorf(operation.Conflict, "task %s does not wait for approval (status: %s)", t.ID, t.State)
 	}
 	return h.approval(ctx, by, t, p), nil
 }
@@ -123,14 +123,14 @@ func (h *Handler) approval(ctx context.Context, by operation.Caller, t work.Task
 	out := operations.Approval{ID: t.ID, Kind: operations.AsksResult, Task: t.ID, Project: t.Project, Session: t.Thread.Thread(), Thread: string(t.Thread), Agent: t.Agent,
 		Tool: "task " + t.ID, Label: fmt.Sprintf("merge what task %s (%s) changed", t.ID, t.Title), Reason: t.Why, ArgsJSON: "{}", AskedBy: t.Owner.String(), AskedByName: owner, Payer: t.Owner.String(), PayerName: owner, AskedAt: t.Moved,
 		Who: "whoever sees project " + t.Project, State: "pending", MayAnswer: by.May(operation.Chat) && h.mayApprove(ctx, by, p) == nil,
-		Answer: "yes merges it; no, with a note, gives it back to its worker"}
+		Answer: "yes merges it; no, with a note, returns it to its worker"}
 	switch {
 	case t.State == work.AwaitingPlanApproval:
-		out.Kind, out.Label, out.Answer = operations.AsksPlan, fmt.Sprintf("carry out the plan that task %s (%s) gave", t.ID, t.Title), "yes makes its steps tasks; no, with a note, has it planned anew"
+		out.Kind, out.Label, out.Answer = operations.AsksPlan, fmt.Sprintf("carry out the plan of task %s (%s)", t.ID, t.Title), "yes turns its steps into tasks; no, with a note, asks for a new plan"
 	case t.PR != "":
 		out.Kind, out.Preview = operations.AsksPull, t.PR
 	case t.Repo == "":
-		out.Label, out.Answer = fmt.Sprintf("accept what task %s (%s) gave", t.ID, t.Title), "yes completes it; no, with a note, gives it back to its worker"
+		out.Label, out.Answer = fmt.Sprintf("accept the result of task %s (%s)", t.ID, t.Title), "yes completes it; no, with a note, returns it to its worker"
 	}
 	out.Actions = []string{out.Label}
 	if len(p.Approvers) > 0 {

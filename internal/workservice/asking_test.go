@@ -17,8 +17,8 @@ func TestOnlyApproversSayYes(t *testing.T) {
 	h := newHome(t)
 	h.site()
 	must[operations.Project](h, root, "edit_project", `{"project_id":"site","shared":true}`)
-	h.refused(grace, operation.Forbidden, "only the owner of project site says who may say yes", "edit_project", `{"project_id":"site","approvers":"token:grace"}`)
-	h.refused(root, operation.Invalid, "names no approver", "edit_project", `{"project_id":"site","approvers":"grace"}`)
+	h.refused(grace, operation.Forbidden, "only the owner of project site may change who may approve its tasks", "edit_project", `{"project_id":"site","approvers":"token:grace"}`)
+	h.refused(root, operation.Invalid, "is not a valid approver", "edit_project", `{"project_id":"site","approvers":"grace"}`)
 	p := must[operations.Project](h, root, "edit_project", `{"project_id":"site","approvers":"token:linus, role:lead"}`)
 	if !slices.Equal(p.Approvers, []string{"token:linus", "role:lead"}) || p.OwnerName == "" {
 		t.Errorf("%+v", p)
@@ -28,17 +28,17 @@ func TestOnlyApproversSayYes(t *testing.T) {
 	lead.Principal.Roles = []string{"lead"}
 
 	result, plan := h.task("result", `,"requires_approval":true`), h.task("plan", "")
-	h.refused(grace, operation.Forbidden, "only token:linus, role:lead may say yes to tasks of project site", "edit_task", `{"task_id":"`+result.ID+`","requires_approval":false}`)
+	h.refused(grace, operation.Forbidden, "only token:linus, role:lead may approve tasks of project site", "edit_task", `{"task_id":"`+result.ID+`","requires_approval":false}`)
 	h.move(result.ID, work.AwaitingApproval)
 	h.move(plan.ID, work.AwaitingPlanApproval)
 	for _, by := range []operation.Caller{grace, root} { // whoever runs this Chorus can change the list, but is not on it
 		for name, args := range map[string]string{"approve_task": `{"task_id":"` + result.ID + `"}`, "approve_plan": `{"task_id":"` + plan.ID + `"}`, "delete_plan": `{"task_id":"` + plan.ID + `"}`} {
-			h.refused(by, operation.Forbidden, "may say yes to tasks of project site; ask one of them", name, args)
+			h.refused(by, operation.Forbidden, "may approve tasks of project site; ask one of them", name, args)
 		}
 	}
-	h.refused(root, operation.Forbidden, "may say yes to tasks of project site", "set_task_status", `{"task_id":"`+result.ID+`","status":"COMPLETED"}`)
+	h.refused(root, operation.Forbidden, "may approve tasks of project site", "set_task_status", `{"task_id":"`+result.ID+`","status":"COMPLETED"}`)
 	worker := inSession(linus, threadOf(result))
-	h.refused(worker, operation.Forbidden, "workers of tasks cannot say yes", "approve_task", `{"task_id":"`+result.ID+`"}`)
+	h.refused(worker, operation.Forbidden, "workers cannot approve", "approve_task", `{"task_id":"`+result.ID+`"}`)
 	for _, by := range []operation.Caller{grace, root, linus, lead} {
 		list, _, err := h.Asking(t.Context(), by, "", 10)
 		if err != nil || len(list) != 2 || list[0].Who != "token:linus, role:lead" || list[0].MayAnswer != (by.Principal.ID == "linus" || by.Principal.ID == "mara") {

@@ -161,7 +161,7 @@ func (h *Handler) ReadFile(ctx context.Context, by operation.Caller, in operatio
 	defer root.Close()
 	file, _, err := plainfile.OpenIn(root, at.Path)
 	if errors.Is(err, plainfile.ErrNotPlain) {
-		return operations.FileText{}, operation.InvalidField("path", "%.200s is a folder or no plain file; `search_files` with mode find lists what is in it", in.Path)
+		return operations.FileText{}, operation.InvalidField("path", "%.200s is a folder or not a regular file; `search_files` with mode find lists what is in it", in.Path)
 	}
 	if err != nil {
 		return operations.FileText{}, fileError(err, in.Path)
@@ -226,7 +226,7 @@ func (h *Handler) SearchFiles(ctx context.Context, by operation.Caller, in opera
 	out := operations.FilesFound{Mode: cmp.Or(in.Mode, "grep"), Path: filepath.Join(at.Dir, filepath.FromSlash(at.Path))}
 	if out.Mode == "grep" {
 		if _, err := regexp.Compile(in.Pattern); err != nil {
-			return out, operation.InvalidField("pattern", "the pattern is no regular expression: %s", err)
+			return out, operation.InvalidField("pattern", "the pattern is not a valid regular expression: %s", err)
 		}
 	}
 	name, args := "search_files", map[string]any{"query": in.Pattern, "path": at.Path, "case_sensitive": true}
@@ -272,7 +272,7 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 		return operations.CommandResult{}, err
 	}
 	if !manages(by, p) {
-		return operations.CommandResult{}, operation.Errorf(operation.Forbidden, "commands in project %s are for whoever it belongs to; give it a task instead with `create_task`", p.ID)
+		return operations.CommandResult{}, operation.Errorf(operation.Forbidden, "only the owner of project %s may run commands in it; create a task instead with `create_task`", p.ID)
 	}
 	out := operations.CommandResult{Dir: filepath.Join(at.Dir, filepath.FromSlash(at.Path))}
 	if err := isFolder(at); err != nil {

@@ -61,7 +61,7 @@ func TestSearchingFiles(t *testing.T) {
 	if used := strings.Join(h.tools.used, "\n"); !strings.Contains(used, "search_files map[case_sensitive:true path:. query:hel+o]") || !strings.Contains(used, "list_files map[glob:**/*.md path:.]") {
 		t.Error(used)
 	}
-	h.refused(root, operation.Invalid, "no regular expression", "search_files", `{"pattern":"(","project_id":"site"}`)
+	h.refused(root, operation.Invalid, "not a valid regular expression", "search_files", `{"pattern":"(","project_id":"site"}`)
 	h.refused(root, operation.Invalid, "there are grep, find", "search_files", `{"pattern":"x","mode":"guess","project_id":"site"}`)
 }
 
@@ -96,6 +96,6 @@ func TestRunningCommands(t *testing.T) {
 	h.refused(root, operation.Forbidden, "outside allowed directories", "run_command", `{"command":"ls","working_dir":"/tmp"}`)
 	h.refused(root, operation.Invalid, "at most 120", "run_command", `{"command":"ls","working_dir":"site","timeout":500}`)
 	must[operations.Project](h, root, "edit_project", `{"project_id":"site","shared":true}`)
-	h.refused(grace, operation.Forbidden, "for whoever it belongs to", "run_command", `{"command":"ls","working_dir":"site"}`)
+	h.refused(grace, operation.Forbidden, "may run commands in it", "run_command", `{"command":"ls","working_dir":"site"}`)
 	h.refused(reader, operation.Forbidden, "scope chat", "run_command", `{"command":"ls","working_dir":"site"}`)
 }

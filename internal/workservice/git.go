@@ -97,7 +97,7 @@ func (h *Handler) checkout(ctx context.Context, by operation.Caller, in operatio
 		return nil, p, work.Repo{}, err
 	}
 	if touches && repos[0].Kind == work.Link && !manages(by, p) {
-		return nil, p, repos[0], operation.Errorf(operation.Forbidden, "%s is the checkout of whoever owns project %s: only they change what is in it. Give it a task instead with `create_task`", repos[0].ID, p.ID)
+		return nil, p, repos[0], operation.Errorf(operation.Forbidden, "%s is the checkout of whoever owns project %s: only they may change it. Create a task instead with `create_task`", repos[0].ID, p.ID)
 	}
 	tree, repo, err := h.o.Git.Checkout(ctx, p.ID, repos[0].ID)
 	return tree, p, repo, gitError(err)
@@ -389,7 +389,7 @@ func (h *Handler) GitCheckout(ctx context.Context, by operation.Caller, in opera
 // that branch without updating the files, so the next commit would undo them.
 func mayStandOn(repo work.Repo, branch string) error {
 	if repo.Kind != work.Link && branch == repo.Branch {
-		return operation.Errorf(operation.Conflict, "%s of %s is moved by merges alone and is not checked out; the branch workspace follows it, and `git_merge` merges into it", branch, repo.ID)
+		return operation.Errorf(operation.Conflict, "only merges move %s of %s, so it cannot be checked out; the branch workspace follows it, and `git_merge` merges into it", branch, repo.ID)
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func TestAClonedRepositoryHasACheckout(t *testing.T) {
 	if log := must[operations.GitLogs](h, root, "git_log", `{"repo_id":"app","count":1}`); !strings.HasPrefix(merged.Commit, strings.Fields(log.Repos[0].Log)[0]) {
 		t.Errorf("the checkout does not follow main: %+v", log)
 	}
-	h.refused(root, operation.Conflict, "moved by merges alone", "checkout_branch", `{"branch_name":"main","repo_id":"app"}`)
+	h.refused(root, operation.Conflict, "only merges move", "checkout_branch", `{"branch_name":"main","repo_id":"app"}`)
 	h.refused(root, operation.Conflict, "has no remote", "git_push", `{"repo_id":"docs"}`)
 }
 
@@ -225,7 +225,7 @@ func TestOnlyTheOwnerCommitsInTheirCheckout(t *testing.T) {
 	h.refused(grace, operation.NotFound, "Project 'site' not found", "get_git_status", `{"project_id":"site"}`)
 	must[operations.Project](h, root, "edit_project", `{"project_id":"site","shared":true}`)
 	must[operations.GitStatuses](h, grace, "get_git_status", `{"project_id":"site"}`)
-	h.refused(grace, operation.Forbidden, "only they change what is in it", "git_commit", `{"project_id":"site","message":"x"}`)
-	h.refused(grace, operation.Forbidden, "only they change what is in it", "checkout_branch", `{"project_id":"site","branch_name":"x"}`)
+	h.refused(grace, operation.Forbidden, "only they may change it", "git_commit", `{"project_id":"site","message":"x"}`)
+	h.refused(grace, operation.Forbidden, "only they may change it", "checkout_branch", `{"project_id":"site","branch_name":"x"}`)
 	h.refused(reader, operation.Forbidden, "scope chat", "git_merge", `{"project_id":"site","branch_name":"x"}`)
 }

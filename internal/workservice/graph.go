@@ -115,7 +115,7 @@ func (h *Handler) neighbours(ctx context.Context, by operation.Caller, project s
 		return nil, 0, err
 	}
 	if of.ID != project {
-		return nil, 0, operation.Errorf(operation.NotFound, "task %s belongs to the project %s", root.ID, of.ID)
+		return nil, 0, operation.Errorf(operation.NotFound, "task %s belongs to project %s", root.ID, of.ID)
 	}
 	before, after := map[string][]string{}, map[string][]string{}
 	for _, e := range edges {

@@ -108,7 +108,7 @@ func (h *Handler) ReopenTask(ctx context.Context, by operation.Caller, in operat
 	if t.State == work.AwaitingPlanApproval {
 		return h.RejectPlan(ctx, by, in)
 	}
-	if err := h.unfinished(ctx, t, "reopen one of those, or restart the task to let its plan go on"); err != nil {
+	if err := h.unfinished(ctx, t, "reopen one of those, or restart the task to continue its plan"); err != nil {
 		return operations.TaskMove{}, err
 	}
 	return h.step(ctx, by, in.ID, idle, work.AdminRestart, func(t *work.Task) {
@@ -183,7 +183,7 @@ func (h *Handler) ApproveTask(ctx context.Context, by operation.Caller, in opera
 func (h *Handler) SkipTask(ctx context.Context, by operation.Caller, in operations.TaskRef) (operations.TaskMove, error) {
 	t, _, err := h.task(ctx, by, in.ID)
 	if err == nil {
-		err = h.unfinished(ctx, t, "skip or delete those; the task goes on when none is left")
+		err = h.unfinished(ctx, t, "skip or delete those; the task continues when none is left")
 	}
 	if err != nil {
 		return operations.TaskMove{}, err

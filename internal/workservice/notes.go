@@ -210,7 +210,7 @@ func (h *Handler) AppendNote(ctx context.Context, by operation.Caller, in operat
 // save replaces a note's file atomically, so that nobody ever reads half of it.
 func (h *Handler) save(ctx context.Context, root *os.Root, by operation.Caller, project, name, text, status string) error {
 	if len(text) > maxNote {
-		return operation.InvalidField("content", "the note would have %d bytes, the most is %d: begin another one", len(text), maxNote)
+		return operation.InvalidField("content", "the note would have %d bytes, and the limit is %d: start another one", len(text), maxNote)
 	}
 	part := "." + name + ".new"
 	if err := root.WriteFile(part, []byte(text), 0o600); err != nil {

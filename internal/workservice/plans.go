@@ -70,7 +70,7 @@ func notWaiting(t work.Task) error {
 // notWorker refuses approvals by workers of the queue, for themselves or each other. Only people may approve.
 func notWorker(by operation.Caller) error {
 	if by.Session.Transport() == chat.WorkTransport || by.Principal.Kind == chat.TaskWorker {
-		return operation.Errorf(operation.Forbidden, "workers of tasks cannot say yes to what tasks gave; a person does")
+		return operation.Errorf(operation.Forbidden, "workers cannot approve the results of tasks; only a person can")
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func (h *Handler) ApprovePlan(ctx context.Context, by operation.Caller, in opera
 		return operations.TaskPlan{}, err
 	}
 	if n := len(plan.Steps); n > work.MaxPlanSteps {
-		return operations.TaskPlan{}, operation.Errorf(operation.Conflict, "the plan has %d steps, and at most %d can become tasks; reject it and say how it is to be shortened: chorus task reject-plan %s", n, work.MaxPlanSteps, t.ID)
+		return operations.TaskPlan{}, operation.Errorf(operation.Conflict, "the plan has %d steps, and at most %d can become tasks; reject it and say how to shorten it: chorus task reject-plan %s", n, work.MaxPlanSteps, t.ID)
 	}
 	if t, _, err = h.o.Plans.ApprovePlan(ctx, t.ID, by.Principal.String()); err != nil {
 		return operations.TaskPlan{}, explained(err)

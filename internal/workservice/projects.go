@@ -185,13 +185,13 @@ func (h *Handler) EditProject(ctx context.Context, by operation.Caller, in opera
 		}
 		if in.Shared != nil {
 			if !manages(by, *p) {
-				return work.Event{}, operation.Errorf(operation.Forbidden, "only the owner of project %s says who sees it", p.ID)
+				return work.Event{}, operation.Errorf(operation.Forbidden, "only the owner of project %s may change who sees it", p.ID)
 			}
 			p.Shared, fields = *in.Shared, append(fields, "shared")
 		}
 		if in.Approvers != "" {
 			if !manages(by, *p) {
-				return work.Event{}, operation.Errorf(operation.Forbidden, "only the owner of project %s says who may say yes to its tasks", p.ID)
+				return work.Event{}, operation.Errorf(operation.Forbidden, "only the owner of project %s may change who may approve its tasks", p.ID)
 			}
 			list, err := work.ParseApprovers(in.Approvers)
 			if err != nil {
@@ -298,7 +298,7 @@ func (h *Handler) SetProjectChannel(ctx context.Context, by operation.Caller, in
 			return operations.ProjectChannel{}, err
 		}
 		if err == nil && other.ID != in.ID {
-			return operations.ProjectChannel{}, operation.Errorf(operation.Conflict, "channel %s belongs to project %s; take it away there first", in.Channel, other.ID)
+			return operations.ProjectChannel{}, operation.Errorf(operation.Conflict, "channel %s belongs to project %s; remove it there first", in.Channel, other.ID)
 		}
 	}
 	p, err := h.changeProject(ctx, by, in.ID, func(p *work.Project) (work.Event, error) {
@@ -389,7 +389,7 @@ func (h *Handler) newRepo(ctx context.Context, by operation.Caller, p work.Proje
 			return r, operation.InvalidField("path", "Path '%s' does not exist or is not a directory", in.Path)
 		}
 		if _, err := os.Stat(filepath.Join(dir, ".git")); errors.Is(err, os.ErrNotExist) {
-			return r, operation.InvalidField("path", "'%s' is no git repository; make one of it with git init, or use source init for a new one", in.Path)
+			return r, operation.InvalidField("path", "'%s' is not a git repository; run git init there, or use source init for a new one", in.Path)
 		}
 		r.Path = dir
 		name = cmp.Or(name, filepath.Base(dir))

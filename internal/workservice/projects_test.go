@@ -151,7 +151,7 @@ func TestRepositoriesAreChecked(t *testing.T) {
 	h.refused(root, operation.Invalid, "Clone repos require a 'url' parameter", "add_repo", `{"project_id":"site","source":"clone"}`)
 	h.refused(root, operation.Invalid, "Link repos require a 'path' parameter", "add_repo", `{"project_id":"site","source":"link"}`)
 	h.refused(root, operation.Invalid, "does not exist or is not a directory", "add_repo", `{"project_id":"site","source":"link","path":"/no/such"}`)
-	h.refused(root, operation.Invalid, "is no git repository", "add_repo", `{"project_id":"site","source":"link","path":"`+h.tmp+`"}`)
+	h.refused(root, operation.Invalid, "is not a git repository", "add_repo", `{"project_id":"site","source":"link","path":"`+h.tmp+`"}`)
 	h.refused(root, operation.Invalid, "there are clone, link, init", "add_repo", `{"project_id":"site","source":"bogus"}`)
 	// 29
 	if got := must[operations.Repo](h, root, "add_repo", `{"project_id":"site","source":"clone","url":"https://x/foo.git"}`); got.ID != "foo" {

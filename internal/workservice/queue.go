@@ -263,7 +263,7 @@ func (h *Handler) ControlOrchestrator(ctx context.Context, by operation.Caller, 
 	var out operations.Orchestrator
 	if in.Action != "status" {
 		if !by.May(operation.Admin) {
-			return out, operation.Errorf(operation.Forbidden, "all projects are the business of whoever runs this Chorus: it needs the scope admin. `pause_project` pauses one of yours")
+			return out, operation.Errorf(operation.Forbidden, "only whoever runs this Chorus may control all projects: it needs the scope admin. `pause_project` pauses one of yours")
 		}
 		state := map[string]string{"pause": "paused", "resume": "running"}[in.Action]
 		if err := h.o.Memos.Remember(ctx, orchestrator, "state", []byte(state)); err != nil {
@@ -272,7 +272,7 @@ func (h *Handler) ControlOrchestrator(ctx context.Context, by operation.Caller, 
 		if err := h.o.Projects.Record(ctx, work.Event{Type: "orchestrator." + state, By: by.Principal.String()}); err != nil {
 			return out, err
 		}
-		out.Message = map[string]string{"pause": "No more tasks are begun; those that are worked on go on.", "resume": "Tasks are begun again."}[in.Action]
+		out.Message = map[string]string{"pause": "No more tasks will start; running ones continue.", "resume": "Tasks start again."}[in.Action]
 		h.changed()
 	}
 	paused, err := h.Paused(ctx)

@@ -159,7 +159,7 @@ func (h *Handler) otherProject(ctx context.Context, by operation.Caller, id, tex
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return strings.ContainsRune(" \t\n\"'`,;:()[]!?", r) })
 	for _, p := range list {
 		if p.ID != id && sees(by, p) && slices.Contains(words, p.ID) {
-			return fmt.Sprintf("it went to the active project %s, but speaks of %s; if that was meant, delete it and create it with project_id %s", id, p.ID, p.ID)
+			return fmt.Sprintf("it went to the active project %s, but speaks of %s; if you meant that one, delete it and create it with project_id %s", id, p.ID, p.ID)
 		}
 	}
 	return ""
@@ -175,7 +175,7 @@ func explained(err error) error {
 	case errors.As(err, &illegal):
 		return operation.Errorf(operation.Conflict, "%s", illegal)
 	case errors.Is(err, work.ErrMoved):
-		return operation.Errorf(operation.Conflict, "the task has moved meanwhile; look at it again")
+		return operation.Errorf(operation.Conflict, "the task has changed meanwhile; check it again")
 	}
 	return err
 }

@@ -106,8 +106,8 @@ type look struct {
 var looks = map[work.State]look{
 	work.Defined: {Quiet, "⏳", "waits for other tasks", waiting}, work.Ready: {Quiet, "🕓", "waits for a worker", waiting}, work.Assigned: {Busy, "🔧", "is being prepared", working},
 	work.InProgress: {Busy, "🔧", "is being worked on", working}, work.WaitingInput: {Asks, "❓", "asks something", "asks"}, work.Paused: {Quiet, "⏸️", "is paused", "paused"},
-	work.Verifying: {Busy, "🔀", "is being merged", "merging"}, work.AwaitingApproval: {Asks, "🔍", "waits for a yes", needsYes}, work.Completed: {Good, "✅", "is done", "done"},
-	work.AwaitingPlanApproval: {Asks, "🗺️", "has a plan that waits for a yes", needsYes},
+	work.Verifying: {Busy, "🔀", "is being merged", "merging"}, work.AwaitingApproval: {Asks, "🔍", "waits for approval", needsYes}, work.Completed: {Good, "✅", "is done", "done"},
+	work.AwaitingPlanApproval: {Asks, "🗺️", "has a plan that waits for approval", needsYes},
 	work.Failed:               {Bad, "❌", "has failed", "failed"}, work.Blocked: {Bad, "🚫", "is blocked", "blocked"},
 }
 
@@ -187,7 +187,7 @@ func Of(f Facts) Card {
 		b.WriteString("> " + plain(t.Why, maxWhy) + "\n")
 	}
 	if !t.NotBefore.IsZero() && (t.State == work.Paused || t.State == work.Ready) {
-		b.WriteString("It goes on " + mark.Ago(t.NotBefore) + ".\n")
+		b.WriteString("It continues " + mark.Ago(t.NotBefore) + ".\n")
 	}
 	b.WriteString(result(f))
 	if len(f.Stuck) > 0 {
@@ -197,14 +197,14 @@ func Of(f Facts) Card {
 		b.WriteString(t.PR + "\n")
 	}
 	if len(f.May) > 0 && l.label == needsYes {
-		b.WriteString("Only " + strings.Join(f.May, " or ") + " may say yes.\n")
+		b.WriteString("Only " + strings.Join(f.May, " or ") + " may approve.\n")
 	}
 	b.WriteString(mark.Small(small(t)))
 	return Card{Tone: l.tone, Text: b.String(), Actions: Actions(t), Label: LabelOf(t.State)}
 }
 
 // waitsForYes begins a reason that repeats what the card and its buttons already say.
-const waitsForYes = "the result waits for a yes"
+const waitsForYes = "the result waits for approval"
 
 // result describes the result of the newest attempt in the states in which somebody looks at it.
 func result(f Facts) string {
@@ -255,15 +255,15 @@ func Call(e work.Event, f Facts) (string, bool) {
 	title := "**" + plain(f.Task.Title, maxTitle) + "**"
 	switch e.Type {
 	case "task.awaiting_approval":
-		return "🔍 " + title + " waits for your yes.", true
+		return "🔍 " + title + " waits for your approval.", true
 	case "task.awaiting_plan_approval":
-		return "🗺️ " + title + " has made a plan that waits for your yes.", true
+		return "🗺️ " + title + " has made a plan that waits for your approval.", true
 	case work.EventReminder:
-		return "🔍 " + title + " still waits for your yes.", true
+		return "🔍 " + title + " still waits for your approval.", true
 	case work.EventStuck:
-		return "🚨 " + title + " waits for a yes since " + mark.Ago(f.Task.Moved) + ", and nobody has given one.", true
+		return "🚨 " + title + " has waited for approval since " + mark.Ago(f.Task.Moved) + ", and nobody has answered.", true
 	case work.EventMergeDelayed:
-		return "🔀 " + title + " is finished and cannot be merged yet; it is tried again.", true
+		return "🔀 " + title + " is finished but cannot be merged yet; merging will be retried.", true
 	case "task.waiting_input":
 		if f.Where != "" {
 			return "❓ " + title + " asks something: " + f.Where, true
@@ -290,7 +290,7 @@ func Visible(s work.State) bool { return s != work.Defined && s != work.Ready &&
 
 // waitFor names the tasks that are stuck.
 func waitFor(stuck []work.Task) string {
-	return fmt.Sprintf("%s cannot go on without it: %s.", count(len(stuck), "task"), named(stuck))
+	return fmt.Sprintf("%s cannot continue without it: %s.", count(len(stuck), "task"), named(stuck))
 }
 
 func named(list []work.Task) string {

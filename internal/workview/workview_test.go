@@ -55,13 +55,13 @@ func TestCardSaysWhatMatters(t *testing.T) {
 		not  string
 	}{
 		"blocked": {workview.Facts{Task: work.Task{ID: "calm-otter", Title: "Do *it* @everyone <@1>", State: work.Blocked, Why: "line\ntwo", Moved: at, Retries: 3, MaxRetries: 3}, Stuck: stuck},
-			[]string{`**Do \*it\* @everyone ‹@1›** is blocked <t:1000:R>`, "> line two", "7 tasks cannot go on without it: `a`, `b`, `c`, `d`, `e`, 2 more.", "3 of 3 tries failed"}, "<@1>"},
+			[]string{`**Do \*it\* @everyone ‹@1›** is blocked <t:1000:R>`, "> line two", "7 tasks cannot continue without it: `a`, `b`, `c`, `d`, `e`, 2 more.", "3 of 3 tries failed"}, "<@1>"},
 		"approvers": {workview.Facts{Task: work.Task{ID: "calm-otter", State: work.AwaitingApproval}, May: []string{"<@1>", "those with the role lead"}},
-			[]string{"Only <@1> or those with the role lead may say yes."}, "discord:"},
+			[]string{"Only <@1> or those with the role lead may approve."}, "discord:"},
 		"approval": {workview.Facts{Task: work.Task{ID: "calm-otter", State: work.AwaitingApproval, PR: "https://x/1"}, Result: &work.Result{Summary: "It is dark.", Files: []string{"a"}, Tokens: 12345, Cost: 20_000_000}},
 			[]string{"It is dark.", "1 file changed, 12,345 tokens, $0.02", "https://x/1"}, ">"},
 		"skipped": {workview.Facts{Task: work.Task{State: work.Completed, Why: "skipped by local:ada"}}, []string{"is done (skipped by local:ada)"}, "> skipped"},
-		"paused":  {workview.Facts{Task: work.Task{State: work.Paused, NotBefore: at, Why: "rate limit"}}, []string{"It goes on <t:1000:R>", "> rate limit"}, "**is"},
+		"paused":  {workview.Facts{Task: work.Task{State: work.Paused, NotBefore: at, Why: "rate limit"}}, []string{"It continues <t:1000:R>", "> rate limit"}, "**is"},
 		"waiting": {workview.Facts{Task: work.Task{State: work.Defined}, Needs: []work.Task{{ID: "x", State: work.Completed}, {ID: "y", State: work.Ready}}}, []string{"It needs `y`."}, "`x`"},
 	} {
 		text := workview.Of(c.f).Text

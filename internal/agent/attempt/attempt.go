@@ -139,7 +139,7 @@ func (p Policy) Next(err error, current string, chain []string) string {
 func Failure(err error) *chat.Failure {
 	f := &chat.Failure{Kind: "internal", Message: err.Error()}
 	if s, ok := errors.AsType[*deadline.Stuck](err); ok {
-		f.Kind, f.Message = "stuck", "stopped: "+s.Error()+"; say it again to try once more"
+		f.Kind, f.Message = "stuck", "stopped: "+s.Error()+"; send your message again to retry"
 	}
 	if kind := model.KindOf(err); kind != "" {
 		f.Kind = string(kind)

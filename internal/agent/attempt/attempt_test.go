@@ -93,7 +93,7 @@ func TestWhatFollowsAFailure(t *testing.T) {
 func TestFailureSaysWhatWasWaitedFor(t *testing.T) {
 	t.Parallel()
 	f := Failure(&deadline.Stuck{Wait: deadline.Wait{For: "the model x/y"}, After: time.Minute})
-	if f.Kind != "stuck" || f.Message != "stopped: waited 1m0s for the model x/y in vain; say it again to try once more" {
+	if f.Kind != "stuck" || f.Message != "stopped: waited 1m0s for the model x/y without success; send your message again to retry" {
 		t.Errorf("%+v", f)
 	}
 }

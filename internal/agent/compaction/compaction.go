@@ -38,7 +38,7 @@ func Make(log *transcript.Log, run *transcript.Run, head *model.Head) (Plan, err
 	}
 	if !ok || run.Compacted >= maxInARow {
 		return Plan{Failure: &chat.Failure{Kind: string(model.TooLong),
-			Message: "the conversation does not fit the model's context window and cannot be shortened further; start a new thread or choose a model with a larger window"}}, nil
+			Message: "the conversation does not fit the model's context window and cannot be shortened further; start a new thread or choose a model with a larger context window"}}, nil
 	}
 	read, modified := log.Files()
 	p := Plan{draft: chat.Compacted{UpTo: cut.UpTo, Read: read, Modified: modified, Tokens: log.Tokens()}}

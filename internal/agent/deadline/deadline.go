@@ -61,7 +61,7 @@ type Stuck struct {
 
 // Error says, for people, what the run waited for.
 func (s *Stuck) Error() string {
-	return fmt.Sprintf("waited %s for %s in vain", s.After.Round(time.Millisecond), s.For)
+	return fmt.Sprintf("waited %s for %s without success", s.After.Round(time.Millisecond), s.For)
 }
 
 // Passed returns the Stuck that a context was cancelled with, or nil.

@@ -53,7 +53,7 @@ func (c *Calls) Recover(ctx context.Context) error {
 			continue
 		}
 		if c.Reap != nil {
-			c.Waits(deadline.Wait{For: "what still runs of an earlier call to be ended", Quiet: c.Setup})
+			c.Waits(deadline.Wait{For: "leftover processes of an earlier call to end", Quiet: c.Setup})
 			if err := c.Reap(ctx, Key(c.Log.Run(), open.Use.ID)); err != nil {
 				return err
 			}

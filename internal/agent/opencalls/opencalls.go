@@ -126,7 +126,7 @@ func (c *Calls) next(ctx context.Context, open transcript.Call, busy bool) (tool
 	switch {
 	case c.interrupted():
 		return settle(func() error {
-			return c.skip(ctx, chat.Skipped, "skipped: new words arrived before this call was made, or before it was answered")
+			return c.skip(ctx, chat.Skipped, "skipped: a new message arrived before this call was made or answered")
 		})
 	case open.Delegated():
 		return none, passed, nil // its answer arrives by itself

@@ -108,7 +108,7 @@ func (c *Calls) onlyOpen(call string) bool {
 // hand gives a call to another thread. The handover and the beginning of that thread
 // are one commit, so that no crash leaves one without the other.
 func (c *Calls) hand(ctx context.Context, one toolcall.Call) error {
-	c.Waits(deadline.Wait{For: "another agent to be made ready", Quiet: c.Setup})
+	c.Waits(deadline.Wait{For: "another agent to be prepared", Quiet: c.Setup})
 	d, err := c.Defer(ctx, one, c.Log.Run())
 	if err != nil {
 		return c.Record.Write(ctx, chat.ToolRan{Call: one.Use.ID, Name: one.Use.Name, Blocks: chat.TextBlocks(err.Error()), Failed: true, Outcome: chat.Invalid})

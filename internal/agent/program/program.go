@@ -97,7 +97,7 @@ func (p *Program) Run(ctx context.Context, start Start) (Left, *chat.Failure, er
 			prompt = p.Preamble + "\n\n" + prompt
 		}
 	}
-	prompt = cmp.Or(prompt, "You were interrupted: the process that you ran in ended. Look at what is there of your last step, then go on with your task.")
+	prompt = cmp.Or(prompt, "You were interrupted because the process that you ran in ended. Check how far your last step got, then continue with your task.")
 	if err := s.ask(prompt); err != nil || s.fatal != nil { // if a budget forbids it, nothing is started
 		return GoesOn, s.fatal, err
 	}

@@ -83,12 +83,12 @@ func (s *session) settle() (string, error) {
 		case c.Answered && c.OK:
 			s.grants[grantKey(c.Use)] = c
 			ran.Outcome, ran.Blocks = chat.Skipped, chat.TextBlocks("allowed by "+c.By+"; the program makes the call again")
-			told = append(told, "You asked for permission for this: "+what+"\nIt was given"+said(c.Note)+". Make the same call again now, and go on with your task.")
+			told = append(told, "You asked for permission for this: "+what+"\nIt was given"+said(c.Note)+". Make the same call again now, and continue with your task.")
 		case c.Answered:
 			ran.Outcome, ran.Blocks = chat.Denied, chat.TextBlocks("denied by "+c.By+said(c.Note))
-			told = append(told, "You asked for permission for this: "+what+"\nIt was refused"+said(c.Note)+". Go on without it.")
+			told = append(told, "You asked for permission for this: "+what+"\nIt was refused"+said(c.Note)+". Continue without it.")
 		default:
-			told = append(told, "You were interrupted during this: "+what+"\nIt may be done, or half done: look before you repeat it, then go on with your task.")
+			told = append(told, "You were interrupted during this: "+what+"\nIt may be done, or half done: check before you repeat it, then continue with your task.")
 		}
 		bodies = append(bodies, ran)
 	}

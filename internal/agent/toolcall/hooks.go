@@ -96,7 +96,7 @@ func (h *Hooks) Prepare(ctx context.Context, use chat.ToolUse, t tool.Tool, args
 		err = h.Tools.Validate(other, plain)
 	}
 	if err != nil {
-		return t, args, &DeniedByHook{"a hook changed the arguments to what the tool does not take, so the call is not made: " + err.Error()}
+		return t, args, &DeniedByHook{"a hook changed the arguments to something the tool does not accept, so the call is not made: " + err.Error()}
 	}
 	return other, plain, nil
 }

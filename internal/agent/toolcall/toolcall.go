@@ -149,7 +149,7 @@ func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
 			back := r.Abandoned("the tool " + one.Use.Name)
 			go func() { <-done; back() }()
 		}
-		return tool.Fail(fmt.Sprintf("%s did not end, also when it was told to; it was left alone after %s. Whatever it does may still happen: check before repeating it.",
+		return tool.Fail(fmt.Sprintf("%s did not end even when told to, and was abandoned after %s. It may still take effect: check before repeating it.",
 			one.Use.Name, limit+r.Bounds.Grace)), nil
 	}
 }

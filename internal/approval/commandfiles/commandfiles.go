@@ -107,7 +107,7 @@ func (f *finder) text(command string, nested int) {
 		case *syntax.Word:
 			fields, err := f.expand(n)
 			if errors.Is(err, errTooMany) {
-				f.unbound("all its files: its words stand for too many")
+				f.unbound("all its files: its words expand to too many")
 			}
 			for _, field := range fields {
 				f.name(field)

@@ -58,8 +58,8 @@ func TestIn(t *testing.T) {
 		{`sh "bui"'ld'.sh`, "build.sh", ""},
 		{`sh "$PWD/build.sh"`, "build.sh", ""},
 		{`sh ${PWD}/build.sh`, "build.sh", ""},
-		{`sh ~/work/build.sh`, "build.sh", `~/work/build.sh: in a sandbox the home is another one`},
-		{`sh "$HOME"/work/build.sh`, "build.sh", `"$HOME"/work/build.sh: in a sandbox the home is another one`},
+		{`sh ~/work/build.sh`, "build.sh", `~/work/build.sh: a sandbox has a different home`},
+		{`sh "$HOME"/work/build.sh`, "build.sh", `"$HOME"/work/build.sh: a sandbox has a different home`},
 		{`sh ` + dir + `/build.sh`, "build.sh", ""},
 		{`sh "a b.sh"`, "a b.sh", ""},
 		{`sh a\ b.sh`, "a b.sh", ""},
@@ -108,7 +108,7 @@ func TestIn(t *testing.T) {
 		{`find . -name '*.sh' -exec sh {} \;`, "", `the files that find gives to sh`},
 		{`ls *.sh | xargs sh`, "", `the files that xargs gives to sh`},
 		{`sh "`, "", `its files: it cannot be read`},
-		{`sh x{1..1000000000}.sh`, "", `x{1..1000000000}.sh, which sh runs: it stands for too many files; all its files: its words stand for too many`},
+		{`sh x{1..1000000000}.sh`, "", `x{1..1000000000}.sh, which sh runs: it stands for too many files; all its files: its words expand to too many`},
 	} {
 		got := In(c.command, Place{Dir: dir, Home: filepath.Dir(dir), Env: []string{"HOME", "S"}})
 		files := named(dir, got)

@@ -139,7 +139,7 @@ func (f *finder) startsFile(word *syntax.Word) {
 // inHome reports that a file below the home may be a different one, since a sandbox has its own home.
 func (f *finder) inHome(word *syntax.Word) {
 	if text := printed(word); strings.HasPrefix(text, "~") || strings.Contains(text, "$HOME") || strings.Contains(text, "${HOME") {
-		f.unbound(text + ": in a sandbox the home is another one")
+		f.unbound(text + ": a sandbox has a different home")
 	}
 }
 
@@ -412,7 +412,7 @@ func (f *finder) runs(name string) {
 		return // a program of the system
 	}
 	if strings.Contains(name, "{}") {
-		f.unbound(name + ": it stands for what another program gives")
+		f.unbound(name + ": it depends on the output of another program")
 	}
 	if !filepath.IsAbs(name) {
 		for _, dir := range f.outside {

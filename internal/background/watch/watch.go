@@ -183,7 +183,7 @@ func (w *Watcher) room(ctx context.Context, thread chat.ThreadID) error {
 		}
 	}
 	if same >= MaxOfThread || len(open) >= MaxOpen {
-		return fmt.Errorf("%w: %d of this conversation, %d in all; stop one that is not needed any more", ErrTooMany, same, len(open))
+		return fmt.Errorf("%w: %d of this conversation, %d in all; stop one that is no longer needed", ErrTooMany, same, len(open))
 	}
 	return nil
 }
@@ -238,7 +238,7 @@ func (w *Watcher) AddHooks(ctx context.Context, id string, rules []background.Ru
 			return p, nil
 		}
 	}
-	return background.Process{}, fmt.Errorf("%w: others write about process %s all the time", ErrHooks, id)
+	return background.Process{}, fmt.Errorf("%w: others keep changing process %s", ErrHooks, id)
 }
 
 // reads reports whether a hook of the process waits for output.
@@ -444,18 +444,18 @@ func (w *Watcher) settle(p *background.Process) {
 	case errors.Is(err, fs.ErrNotExist) && p.State == background.Starting:
 		p.State, p.Why = background.Lost, "the server stopped while it was being started"
 	case err != nil:
-		p.State, p.Why = background.Lost, "nothing is left that says how it ended"
+		p.State, p.Why = background.Lost, "there is no record of how it ended"
 	case status.Ended.IsZero() && status.Boot != process.BootID():
 		p.State, p.Why = background.Lost, "the machine was restarted while it ran"
 	case status.Ended.IsZero():
-		p.State, p.Why = background.Lost, "what looked after it was killed, and it ended with it"
+		p.State, p.Why = background.Lost, "its keeper was killed, and it ended with that"
 	default:
 		p.State, p.Exit, p.Ended = background.Exited, status.Exit, status.Ended
 		switch {
 		case status.Error != "":
 			p.Why = "it could not be started: " + status.Error
 		case status.TimedOut:
-			p.State, p.Why = background.Killed, "its time was over"
+			p.State, p.Why = background.Killed, "its time limit was reached"
 		case status.Stopped:
 			p.State, p.Why = background.Killed, "it was asked to end"
 		}

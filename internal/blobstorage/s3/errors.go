@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	say := ""
 	switch e.Code {
 	case "NoSuchBucket":
-		say = fmt.Sprintf("there is no bucket %s at %s: make it, or correct blobUrl", o.Bucket, at)
+		say = fmt.Sprintf("there is no bucket %s at %s: create it, or correct blobUrl", o.Bucket, at)
 	case "AccessDenied", "AllAccessDisabled", "Forbidden":
 		say = fmt.Sprintf("access is denied to the key %s: it needs s3:GetObject, s3:PutObject and s3:DeleteObject for %s/%s* and s3:ListBucket for %s", e.Key, o.Bucket, e.where.below(), o.Bucket)
 	case "InvalidAccessKeyId":
@@ -52,11 +52,11 @@ func (e *Error) Error() string {
 			say = fmt.Sprintf("the bucket is in the region %s: write ?region=%s into blobUrl", e.Region, e.Region)
 		}
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		say = "the credentials have ended: renew them"
+		say = "the credentials have expired: renew them"
 	case "NoCredentials":
 		say = "there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or blobAccessKey and blobSecretKey"
 	case "":
-		say = fmt.Sprintf("%s answered %d and does not say why as S3 does: see that blobUrl leads to an S3 server", at, e.Status)
+		say = fmt.Sprintf("%s answered %d without an S3 error: check that blobUrl leads to an S3 server", at, e.Status)
 	default:
 		say = fmt.Sprintf("%s answered %d %s", at, e.Status, e.Code)
 	}
@@ -120,7 +120,7 @@ func (s *Storage) unreachable(ctx context.Context, err error) error {
 		}
 		err = cause
 	}
-	return fmt.Errorf("%w: %s cannot be reached at %s: see that the server runs and that blobUrl is right (%w)", blobstorage.ErrAway, s.Name(), cmp.Or(s.o.Endpoint, "Amazon S3"), err)
+	return fmt.Errorf("%w: %s cannot be reached at %s: check that the server runs and that blobUrl is right (%w)", blobstorage.ErrAway, s.Name(), cmp.Or(s.o.Endpoint, "Amazon S3"), err)
 }
 
 // again retries something until it succeeds, cannot succeed, or the time is up.

@@ -270,7 +270,7 @@ func TestFaultsThatStay(t *testing.T) {
 		"denied":        {fault: answers(403, "AccessDenied", ""), want: "needs s3:GetObject, s3:PutObject"},
 		"region":        {fault: answers(301, "PermanentRedirect", ""), want: "another region"},
 		"region named":  {fault: answers(400, "AuthorizationHeaderMalformed", "<Region>eu-west-9</Region>"), want: "write ?region=eu-west-9"},
-		"not S3":        {fault: func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool { http.NotFound(w, r); return true }, want: "see that blobUrl leads to an S3 server"},
+		"not S3":        {fault: func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool { http.NotFound(w, r); return true }, want: "check that blobUrl leads to an S3 server"},
 		"always busy":   {fault: answers(503, "SlowDown", ""), away: true, want: "SlowDown"},
 		"nobody there":  {change: func(o *s3.Options) { o.Endpoint = "http://127.0.0.1:1" }, away: true, want: "cannot be reached"},
 		"no half a key": {change: func(o *s3.Options) { o.SecretKey = "" }, want: "blobAccessKey and blobSecretKey"},

@@ -79,7 +79,7 @@ func fail(run *hook.Run, why string) error {
 	return nil
 }
 
-const cutOff = "chorus stopped while it ran; it is not run a second time, since what it had done by then is not known. Fire the hook again if it does no harm twice"
+const cutOff = "chorus stopped while it ran; it is not run again, because it is not known what it had done by then. Fire the hook again if running it twice does no harm"
 
 func (r *Runner) steps(ctx context.Context, h hook.Hook, run *hook.Run) error {
 	for at := len(run.Results); at < len(h.Steps); at++ {

@@ -285,7 +285,7 @@ func TestKilledWhileACommandRan(t *testing.T) {
 	w.step = nil
 	b.look(b.runner(w))
 	runs := b.runs("h")
-	if len(runs) != 1 || runs[0].State != hook.Failed || !strings.Contains(runs[0].Why, "not run a second time") || w.steps[runs[0].ID] != 1 {
+	if len(runs) != 1 || runs[0].State != hook.Failed || !strings.Contains(runs[0].Why, "not run again") || w.steps[runs[0].ID] != 1 {
 		t.Errorf("%+v %+v", runs, w.steps)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // ErrLink means that there is a link in place of a log or its folder. Nothing was written.
-var ErrLink = errors.New("a link stands in its place, which could lead into any file; remove it")
+var ErrLink = errors.New("there is a link in its place, which could lead to any file; remove it")
 
 // openLog opens a file for appending. In the folder of a repository it follows no link,
 // because whoever made the repository, or a command in it, could redirect the log into

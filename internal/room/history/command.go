@@ -100,7 +100,7 @@ func (c *Command) bounds(body string) error {
 			return unknownLine(line, key)
 		}
 		if *to != nil {
-			return fmt.Errorf("%s stands twice in this .history", strings.TrimSpace(key))
+			return fmt.Errorf("%s occurs twice in this .history", strings.TrimSpace(key))
 		}
 		link, err := ParseLink(value)
 		if err != nil {

@@ -174,7 +174,7 @@ func (w *Walk) turnBack(p Page) {
 	note := w.behind
 	note.Text = fmt.Sprintf("the range of this .history could not be read: %v", p.Err)
 	if p.Denied {
-		note.Text = "this .history is left out: it names a channel that not everybody who asked for it may read"
+		note.Text = "this .history is ignored: it names a channel that not everybody who asked for it may read"
 	}
 	w.notes = append(w.notes, note)
 	w.undone = w.undone || w.back.depth == 0
@@ -257,7 +257,7 @@ func (w *Walk) follow(m room.Message, cmd Command) (goOn bool) {
 	}
 	if cmd.First != nil {
 		if room.Older(cmd.Last.Message, cmd.First.Message) {
-			note.Text = "first is newer than last in this .history; it is left out"
+			note.Text = "first is newer than last in this .history; it is ignored"
 			w.notes = append(w.notes, note)
 		} else {
 			w.at.first = cmd.First.Message

@@ -173,7 +173,7 @@ func (c *Clock) keep(ctx context.Context, s schedule.Schedule) error {
 		runs = append(runs, run)
 	}
 	if len(keep) == 0 {
-		runs = append(runs, schedule.Run{Due: s.Due, State: schedule.Skipped, Why: "nobody was there to keep it in time", At: now})
+		runs = append(runs, schedule.Run{Due: s.Due, State: schedule.Skipped, Why: "nothing was running to deliver it in time", At: now})
 	}
 	return c.move(ctx, s, next, told, runs)
 }

@@ -234,7 +234,7 @@ func (v *verifier) take(r auditRow, says *chainEnd) {
 		return
 	}
 	if r.seq < 1 {
-		v.broken(r.seq, LineInserted, fmt.Sprintf("line %d%s was put in: the first line has the number 1", r.seq, ofThread(v.chain)))
+		v.broken(r.seq, LineInserted, fmt.Sprintf("line %d%s was inserted: the first line has the number 1", r.seq, ofThread(v.chain)))
 		return
 	}
 	if !v.chained && r.hash == "" && r.prev == "" {
@@ -299,13 +299,13 @@ func (v *verifier) judge(next *auditRow) {
 	line := fmt.Sprintf("line %d%s", r.seq, ofThread(v.chain))
 	switch {
 	case next != nil && next.prev == v.end.hash && next.prev != r.hash:
-		v.broken(r.seq, LineInserted, line+" was put in: the one behind it follows the one before it")
+		v.broken(r.seq, LineInserted, line+" was inserted: the next line follows the one before it")
 	case r.hash == "" && r.prev == "":
-		v.broken(r.seq, LineInserted, line+" was put in: it is no part of the chain")
+		v.broken(r.seq, LineInserted, line+" was inserted: it is not part of the chain")
 	case !genuine || !linked:
 		v.broken(r.seq, LineChanged, line+" is not what it was when it was written")
 	case next != nil && next.prev != r.hash && next.seq == r.seq+1 && next.genuine():
-		v.broken(r.seq, LineChanged, line+" was changed and given a new hash: the one behind it follows another")
+		v.broken(r.seq, LineChanged, line+" was changed and given a new hash: the next line follows a different one")
 	case v.says != nil && v.says.hash != r.hash:
 		v.found.broken(Break{Thread: chat.ThreadID(v.chain), ID: r.seq, Seal: v.says.seal, What: LineChanged,
 			Text: fmt.Sprintf("%s is not the one that seal %d has: lines were cut off or written anew before it", line, v.says.seal)})

@@ -137,7 +137,7 @@ func (m *move) fetch(ctx context.Context, of *store.DB, t table, values []any) e
 	if values[data] == nil {
 		bytes, err := of.BytesAt(ctx, name, place)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, chat.ErrLost) {
-			return fmt.Errorf("the bytes of an attachment are missing; `chorus doctor --thorough --fix` takes note of it, then move again: %w", err)
+			return fmt.Errorf("the bytes of an attachment are missing; `chorus doctor --thorough --fix` records this; then move again: %w", err)
 		}
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func (m *move) fetch(ctx context.Context, of *store.DB, t table, values []any) e
 	}
 	bytes, _ := values[data].([]byte)
 	if sum := sha256.Sum256(bytes); hex.EncodeToString(sum[:]) != name {
-		return fmt.Errorf("the bytes of the attachment %s are damaged; `chorus doctor --thorough --fix` takes note of it, then move again", name)
+		return fmt.Errorf("the bytes of the attachment %s are damaged; `chorus doctor --thorough --fix` records this; then move again", name)
 	}
 	return nil
 }

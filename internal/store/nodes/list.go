@@ -148,7 +148,7 @@ func CheckLabel(label string) error {
 	if label == "" || len(label) > 63 || strings.ContainsFunc(label, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
 	}) {
-		return fmt.Errorf("%q is no label: letters, digits, dots, hyphens and underscores, at most 63", label)
+		return fmt.Errorf("%q is not a valid label: use letters, digits, dots, hyphens and underscores, at most 63", label)
 	}
 	return nil
 }

@@ -103,7 +103,7 @@ type sighting struct {
 var ErrFenced = fmt.Errorf("this node could not reach the database, and others may take over: %w", owner.ErrLost)
 
 // ErrDead means that things are lost because other nodes declared this one dead.
-var ErrDead = fmt.Errorf("other nodes took this one for dead: %w", owner.ErrLost)
+var ErrDead = fmt.Errorf("other nodes declared this one dead: %w", owner.ErrLost)
 
 // errHandOver means that things are lost because the node is being drained.
 var errHandOver = fmt.Errorf("this node hands over what it has: %w", owner.ErrLost)

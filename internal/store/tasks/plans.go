@@ -94,7 +94,7 @@ func decidePlan(tx database.Tx, p work.Proposal, state, by string) error {
 
 // errTooManySteps explains that a plan is too long. A plan is never carried out in part.
 func errTooManySteps(n int) error {
-	return fmt.Errorf("the plan has %d steps, and at most %d can become tasks: reject it and say how it is to be shortened", n, work.MaxPlanSteps)
+	return fmt.Errorf("the plan has %d steps, and at most %d can become tasks: reject it and say how to shorten it", n, work.MaxPlanSteps)
 }
 
 // ApprovePlan makes tasks of the steps of a plan. Each needs the previous one, and all work

@@ -243,7 +243,7 @@ func resolveAtOnce(tx database.Tx, t *work.Task) error {
 		return nil // a person has to look at the conflict of a task that resolves one
 	}
 	if wants != work.ConflictTask {
-		t.Why += ", or have a task made that does: chorus task resolve-conflict " + t.ID
+		t.Why += ", or create a task that does: chorus task resolve-conflict " + t.ID
 		return nil
 	}
 	made, err := CreateIn(tx, work.Resolution(*t))

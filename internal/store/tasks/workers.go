@@ -24,7 +24,7 @@ func (s *Tasks) TakeOver(ctx context.Context, seen work.Task, to string) (took b
 			return err
 		}
 		return record(tx, work.Event{At: tx.Now(), Type: "task.taken_over", Project: seen.Project, Task: seen.ID, By: queueKey(), From: seen.State, To: seen.State,
-			Text: fmt.Sprintf("worker %s is gone; %s goes on", nameOf(seen.Worker), to)})
+			Text: fmt.Sprintf("worker %s is gone; %s continues", nameOf(seen.Worker), to)})
 	})
 	if err != nil {
 		return false, fmt.Errorf("take over task %s: %w", seen.ID, err)

@@ -226,7 +226,7 @@ func TestAnswersFitTheirFields(t *testing.T) {
 		"size: s\ngift: perhaps":   `gift must be yes or no, not "perhaps"`,
 		"":                         "size is missing",
 		`{"size":"s","price":"x"}`: `price must be a number, not "x"`,
-		`{"size"`:                  "this is not a JSON object: it ends too soon",
+		`{"size"`:                  "this is not a JSON object: it is incomplete",
 	} {
 		got, err := q.read(text)
 		out := fmt.Sprint(got)

@@ -119,7 +119,7 @@ func (r *Reader) Line(line []byte) (over bool, err error) {
 		u := e.Usage
 		return true, r.host.Used(chat.Usage{Input: max(u.Input-u.Cached, 0), CacheRead: u.Cached, Output: u.Output})
 	case "turn.failed":
-		return false, failure(cmp.Or(e.Error.Message, r.fault, "codex says that its turn failed, and not why"))
+		return false, failure(cmp.Or(e.Error.Message, r.fault, "codex says that its turn failed, but not why"))
 	case "error":
 		r.fault = e.Message // it may try again
 	}

@@ -34,7 +34,7 @@ func TestHooks(t *testing.T) {
 	p.click("button[value=preview]")
 	p.waitForText("What it will do")
 	p.until(`document.querySelectorAll(".ask time").length === 5`)
-	p.waitForText("step_0: runs echo '<b>red</b>'; exit 3; where it ends well nothing more is done")
+	p.waitForText("step_0: runs echo '<b>red</b>'; exit 3; if it succeeds, nothing more is done")
 	p.waitForText("Saving the hook approves them")
 	for _, theme := range []string{"light", "dark"} {
 		p.eval(`document.documentElement.dataset.theme = "` + theme + `"`)
