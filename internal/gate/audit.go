@@ -28,7 +28,7 @@ func (g *Gate) record(ctx context.Context, who chat.Principal, agent, action, de
 	hide := g.Logs.Redactor()
 	err := g.DB.Audit(ctx, approval.Audit{Agent: agent, Principal: who, Action: hide.Text(action), Decision: Changed, Detail: hide.Text(detail)})
 	if err != nil {
-		return fmt.Errorf("it was done, but the audit log could not record it: %w", err)
+		return fmt.Errorf("it was done, but could not be written to the audit log: %w", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (s *Setup) closeIdle() {
 			continue
 		}
 		if err := b.Close(); err != nil {
-			s.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
+			s.Log.Warn("could not close tools", "component", "app", "event", "tools_not_put_away", "thread", thread, "error", err)
 		}
 		delete(s.toolboxes, thread)
 		s.Overrides.Forget(thread)

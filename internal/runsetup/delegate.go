@@ -39,7 +39,7 @@ func (o otherAgents) ListAgents(ctx context.Context) ([]delegate.Agent, error) {
 	}
 	out := make([]delegate.Agent, 0, len(list)+1)
 	if !slices.ContainsFunc(list, func(a agents.Agent) bool { return a.Name == chat.DefaultAgent }) {
-		out = append(out, delegate.Agent{Name: chat.DefaultAgent, Model: o.setup.Shared.ContinuationModel, Description: "answers where no agent is named"})
+		out = append(out, delegate.Agent{Name: chat.DefaultAgent, Model: o.setup.Shared.ContinuationModel, Description: "answers if no agent is named"})
 	}
 	for _, a := range list {
 		readme, _ := ReadText(filepath.Join(o.setup.Home.AgentDir(a.Name), "docs", "README.md"))
@@ -189,7 +189,7 @@ func narrowed(have string, want []string) []string {
 func (s *Setup) mayGoDeeper(ctx context.Context, row journal.Thread) error {
 	for depth := 1; row.Parent.Thread != ""; depth++ {
 		if depth >= engine.MaxDepth {
-			return tool.Mistake(fmt.Sprintf("agents may work for each other %d deep, and you are at the bottom: do it yourself", engine.MaxDepth))
+			return tool.Mistake(fmt.Sprintf("agents may delegate at most %d levels deep, and you are at the last one: do it yourself", engine.MaxDepth))
 		}
 		above, err := s.DB.Thread(ctx, row.Parent.Thread)
 		if errors.Is(err, journal.ErrUnknown) {

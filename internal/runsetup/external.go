@@ -99,7 +99,7 @@ func (s *Setup) prepareWorker(ctx context.Context, b *Toolbox, bot *config.Bot, 
 	}
 	host, ok := s.Executor.(keeper)
 	if !ok {
-		return nil, fmt.Errorf("programs that are talked to cannot be started by %s", s.Executor.Name())
+		return nil, fmt.Errorf("programs that keep running cannot be started by %s", s.Executor.Name())
 	}
 	return host.Keep(sandbox.Command{Argv: argv, Dir: b.Dir, Env: env, Call: key})
 }

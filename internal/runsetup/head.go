@@ -91,7 +91,7 @@ func (s *Setup) changedFiles(quoted func(context.Context) []Document, touched fu
 	var mu sync.Mutex
 	var stamp string
 	var now []Document
-	return NoteSource{What: "changed instructions", Gone: "The files read as they did when this conversation began.", Text: func(ctx context.Context, at NoteContext) (string, error) {
+	return NoteSource{What: "changed instructions", Gone: "The files are the same as when this conversation began.", Text: func(ctx context.Context, at NoteContext) (string, error) {
 		if at.Head == nil || at.Head.Base == "" {
 			return "", nil
 		}
@@ -120,12 +120,12 @@ func changedSince(before map[string]string, now []Document) string {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		fmt.Fprintf(&out, "\n%s is gone; what it said no longer counts.\n", name)
+		fmt.Fprintf(&out, "\n%s is gone; its contents no longer apply.\n", name)
 	}
 	if out.Len() == 0 {
 		return ""
 	}
-	return "These files have changed since this conversation began; what stands here counts.\n" + out.String()
+	return "These files have changed since this conversation began; the versions below apply.\n" + out.String()
 }
 
 // touchedFiles returns a value that changes whenever one of the files is written,

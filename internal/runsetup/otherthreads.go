@@ -96,7 +96,7 @@ func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Threa
 func (s *Setup) doing(ctx context.Context, t journal.Thread) string {
 	status := "running"
 	if t.Status == chat.Waiting {
-		status = "waiting for somebody's yes"
+		status = "waiting for approval"
 	}
 	runs, err := s.DB.RunsOf(ctx, t.ID, 1)
 	if err != nil || len(runs) == 0 || runs[0].End != nil {

@@ -99,7 +99,7 @@ func (s *Setup) runningProcesses(ctx context.Context, at NoteContext) (string, e
 		return "", err
 	}
 	var out strings.Builder
-	out.WriteString("You left these running; process_logs shows what they print.\n")
+	out.WriteString("You left these running; process_logs shows their output.\n")
 	for _, p := range open {
 		fmt.Fprintf(&out, "- %s: `%s`, since %s", p.ID, text.Clip(strings.Join(strings.Fields(p.Command), " "), 120), p.Started.Format("2 January 15:04"))
 		if p.Thread != at.Row.ID {

@@ -93,8 +93,8 @@ func (o *ownProcesses) Understand(ctx context.Context, words string) ([]backgrou
 		asking.For = questionTime
 		a := h.approval(call)
 		a.Call.Name, a.Actions, a.Rule, a.Assessment = "add_process_hooks", []string{"tool:add_process_hooks:" + text.Clip(text.OneLine(shown), 500)}, ruling.Rule, ruling.Assessment
-		a.Reason = "a model read this from plain words, which the grammar does not understand"
-		a.Preview = text.Clip(words, 1000) + "\n\nis understood as:\n- " + strings.Join(said, "\n- ")
+		a.Reason = "a model derived this from plain words that the grammar does not understand"
+		a.Preview = text.Clip(words, 1000) + "\n\nwas understood as:\n- " + strings.Join(said, "\n- ")
 		if err := h.setup.Gate.Engine(nil).AskDuring(ctx, a, asking); err != nil {
 			return nil, fmt.Errorf("the instructions were understood as %q, and that was not confirmed: %w", shown, err)
 		}

@@ -20,7 +20,7 @@ import (
 func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(call string) sandbox.Judge {
 	return s.programsAsking(g, row, bot, profile, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
 		if !g.Choice.Snapshot().CanAsk {
-			return errors.New("it must be asked for, and there is no terminal to ask on")
+			return errors.New("it needs approval, and there is no terminal to ask on")
 		}
 		asking, err := s.Gate.Asking(row, bot, profile)
 		if err != nil {
@@ -32,7 +32,7 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			d.Action, d.Argv = starts, program.Argv
 		}
 		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Rule: d.Rule,
-			Assessment: gate.Assess(permit.Judgement{Verdict: d.Verdict, Decisions: []permit.Decision{d}, Options: g.Place}, string(permit.HighRisk)), Actions: []string{starts}, Reason: "a command that runs wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
+			Assessment: gate.Assess(permit.Judgement{Verdict: d.Verdict, Decisions: []permit.Decision{d}, Options: g.Place}, string(permit.HighRisk)), Actions: []string{starts}, Reason: "a running command wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
 		if by := program.By(); len(by) > 0 {
 			asks.Reason = "`" + line(by) + "` wants to start it"
 		}

@@ -74,7 +74,7 @@ func (s *self) SetPrompt(ctx context.Context, prompt string) (string, error) {
 	if _, err := s.app.Settings.Agents().Configure(ctx, s.name, "systemPrompt", prompt); err != nil {
 		return "", err
 	}
-	return s.changed(ctx, "system_prompt", "systemPrompt", old, prompt, "Your system prompt is changed.")
+	return s.changed(ctx, "system_prompt", "systemPrompt", old, prompt, "Your system prompt was changed.")
 }
 
 // SetPermissions implements selfedit.Self. The gate has already checked the
@@ -90,7 +90,7 @@ func (s *self) SetPermissions(ctx context.Context, profile string) (string, erro
 	if _, err := s.app.Settings.Agents().Configure(ctx, s.name, "permissions", profile); err != nil {
 		return "", err
 	}
-	return s.changed(ctx, "permissions "+profile, "permissions", bot.Permissions, profile, "Your permissions are those of "+profile+".")
+	return s.changed(ctx, "permissions "+profile, "permissions", bot.Permissions, profile, "Your permissions are now those of "+profile+".")
 }
 
 // SetModel implements selfedit.Self. It rejects a model that cannot be asked:
@@ -107,7 +107,7 @@ func (s *self) SetModel(ctx context.Context, wanted string) (string, error) {
 	if _, err := s.app.Settings.Agents().Configure(ctx, s.name, "model", name); err != nil {
 		return "", err
 	}
-	return s.changed(ctx, "model "+name, "continuationModel", bot.ContinuationModel, name, "Your model is "+name+".")
+	return s.changed(ctx, "model "+name, "continuationModel", bot.ContinuationModel, name, "Your model is now "+name+".")
 }
 
 func (s *self) bot() (*config.Bot, error) {
@@ -205,14 +205,14 @@ func (s *self) changed(ctx context.Context, detail, key, old, now, said string) 
 	err := s.app.DB.Audit(ctx, approval.Audit{Agent: s.name, Thread: s.thread, Principal: who, Action: hide.Text("tool:self_edit:" + detail), Decision: gate.Changed,
 		Detail: hide.Text(fmt.Sprintf("from %q to %q", gate.Shortened(old), gate.Shortened(now)))})
 	if err != nil {
-		return "", fmt.Errorf("it was done, but the audit log could not record it: %w", err)
+		return "", fmt.Errorf("it was done, but could not be written to the audit log: %w", err)
 	}
 	if key != "" {
 		if bot, err := s.bot(); err == nil && bot.Origin(key).Layer > config.AgentFile {
-			return fmt.Sprintf("%s But %s is also set by the %s, which is stronger; tell whoever asked.", said, key, bot.Origin(key).Layer), nil
+			return fmt.Sprintf("%s But %s is also set by the %s, which takes precedence; tell whoever asked.", said, key, bot.Origin(key).Layer), nil
 		}
 	}
-	return said + " It counts from the next run on.", nil
+	return said + " It takes effect from the next run on.", nil
 }
 
 // NamedProfile returns what is wrong with a profile that somebody away from the terminal
@@ -256,7 +256,7 @@ func onlyOne(found []string, part string, otherwise error) (string, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", fmt.Errorf("%q is a part of several models; name one: %s", part, strings.Join(found[:min(len(found), 10)], ", "))
+		return "", fmt.Errorf("%q matches several models; name one: %s", part, strings.Join(found[:min(len(found), 10)], ", "))
 	default:
 		return "", otherwise
 	}

@@ -79,7 +79,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 		return head.System
 	}
 	start, seen := say("call self_edit_system_prompt {\"new_prompt\":\"You are the new one.\"}\ncall self_edit_docs {\"path\":\"house.md\",\"content\":\"Doors are blue.\"}\nend\nsay done")
-	if !strings.Contains(system(start), "the old one") || strings.Count(seen, "It counts from the next run on.") != 2 {
+	if !strings.Contains(system(start), "the old one") || strings.Count(seen, "It takes effect from the next run on.") != 2 {
 		t.Fatalf("%s\n%s", system(start), seen)
 	}
 	start, _ = say("say who are you")
@@ -96,7 +96,7 @@ func TestSelfEditTakesEffectOnTheNextRun(t *testing.T) {
 	if _, err := a.Gate.ConfigureAgent(t.Context(), "bo", "permissions", "standard"); err != nil {
 		t.Fatal(err)
 	}
-	if _, seen = say("call self_edit_model {\"model\":\"EcHo\"}\ncall self_edit_docs {\"path\":\"house.md\",\"content\":\"\"}\nend\nsay done"); !strings.Contains(seen, "Your model is demo/echo.") {
+	if _, seen = say("call self_edit_model {\"model\":\"EcHo\"}\ncall self_edit_docs {\"path\":\"house.md\",\"content\":\"\"}\nend\nsay done"); !strings.Contains(seen, "Your model is now demo/echo.") {
 		t.Errorf("%s", seen)
 	}
 	start, _ = say("anything")

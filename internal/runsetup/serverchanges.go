@@ -93,7 +93,7 @@ func (c *serverChanges) look(ctx context.Context) {
 	}
 	if len(gone) > 0 {
 		slices.Sort(gone)
-		lines = append(lines, "Not there any more: "+text.Clip(strings.Join(gone, ", "), 1000)+".")
+		lines = append(lines, "No longer available: "+text.Clip(strings.Join(gone, ", "), 1000)+".")
 	}
 	c.waits = len(now.Off) > 0
 	c.notice, c.manual, c.news, c.added = now.Notice(), manualOf(now), strings.Join(lines, "\n"), nil
@@ -142,7 +142,7 @@ func (c *serverChanges) holds(t tool.Tool) *tool.Set {
 // notes returns the note sources about servers.
 func (c *serverChanges) notes() []NoteSource {
 	return []NoteSource{
-		{What: "mcp servers", Gone: "All MCP servers run, with the tools that are listed.", Text: func(ctx context.Context, _ NoteContext) (string, error) {
+		{What: "mcp servers", Gone: "All MCP servers are running, with the tools that are listed.", Text: func(ctx context.Context, _ NoteContext) (string, error) {
 			c.look(ctx)
 			c.mu.Lock()
 			defer c.mu.Unlock()

@@ -139,7 +139,7 @@ func (setup *Setup) AddServer(dir, name string, s NewServer) error {
 	}
 	for _, info := range infos {
 		if info.Name == name && !info.Added {
-			return usage.Wrap(fmt.Errorf("there is a server %s already, in %s", name, info.From))
+			return usage.Wrap(fmt.Errorf("there is already a server %s, in %s", name, info.From))
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), changeServersTime)
@@ -170,7 +170,7 @@ func (setup *Setup) RemoveServer(dir, name string) error {
 	if !there {
 		for _, info := range infos {
 			if info.Name == name {
-				return &ServerState{fmt.Sprintf("%s is not of chorus mcp add: take it out of %s", name, info.From)}
+				return &ServerState{fmt.Sprintf("%s was not added by chorus mcp add: remove it from %s", name, info.From)}
 			}
 		}
 		return unknownServer(name, infos)
@@ -330,7 +330,7 @@ func (setup *Setup) observeServer(s mcp.Server, status mcp.Status) {
 		now.Tools = status.Tools
 	}
 	if err := seen.Set(s, now); err != nil {
-		setup.Log.Warn("how an MCP server is could not be written down", "component", "mcp", "event", "status_not_kept", "server", s.Name, "error", err.Error())
+		setup.Log.Warn("the state of an MCP server could not be stored", "component", "mcp", "event", "status_not_kept", "server", s.Name, "error", err.Error())
 	}
 }
 
@@ -341,6 +341,6 @@ func (setup *Setup) forget(b *Toolbox) {
 	setup.mu.Unlock()
 	setup.Overrides.Forget(b.Proxy.Thread)
 	if err := b.Close(); err != nil {
-		setup.Log.Warn("could not put tools away", "component", "app", "event", "tools_not_put_away", "thread", b.Proxy.Thread, "error", err)
+		setup.Log.Warn("could not close tools", "component", "app", "event", "tools_not_put_away", "thread", b.Proxy.Thread, "error", err)
 	}
 }

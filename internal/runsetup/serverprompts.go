@@ -30,7 +30,7 @@ func (b *Toolbox) fetchPrompt(ctx context.Context, prompt transcript.Waiting) {
 	text, err := hub.Prompt(ctx, found[1], found[2], found[3])
 	switch {
 	case err != nil:
-		text = "The last message asks for the prompt " + name + " of an MCP server, which cannot be had: " + untrusted.Frame("mcp server "+found[1], err.Error()) + "\nSay so."
+		text = "The last message asks for the prompt " + name + " of an MCP server, which is not available: " + untrusted.Frame("mcp server "+found[1], err.Error()) + "\nSay so."
 	default:
 		text = "The last message asks for the prompt " + name + " of an MCP server. This is its text; do what the person means by asking for it:\n" +
 			untrusted.Frame("prompt "+name, text)

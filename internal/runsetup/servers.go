@@ -140,14 +140,14 @@ func (setup *Setup) servers(dir string, bot *config.Bot, session []config.MCPSer
 	case all:
 		servers, problems := repo.Unseen()
 		for _, p := range problems {
-			setup.Notices.WarnOnce(fmt.Sprintf("%s: %s (nothing of the environment is given to servers that were not trusted: chorus config trust)", repo.File, p))
+			setup.Notices.WarnOnce(fmt.Sprintf("%s: %s (servers that were not trusted get nothing of the environment: chorus config trust)", repo.File, p))
 		}
 		out = append(out, servers...)
 	case len(repo.Changes) > 0:
-		setup.Notices.WarnOnce(fmt.Sprintf("the MCP servers of %s are left out: they are not what was trusted%s; look at the difference, and decide: chorus config trust",
+		setup.Notices.WarnOnce(fmt.Sprintf("the MCP servers of %s are left out: they are not what was trusted%s; review the difference with chorus config trust",
 			repo.File, repo.Changed()))
 	default:
-		setup.Notices.WarnOnce(fmt.Sprintf("%s names MCP servers: %s; they are left out until you have looked at it and said: chorus config trust",
+		setup.Notices.WarnOnce(fmt.Sprintf("%s names MCP servers: %s; they are left out until you trust it: chorus config trust",
 			repo.File, strings.Join(repo.Names(), ", ")))
 	}
 	return out, repo

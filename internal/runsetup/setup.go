@@ -123,7 +123,7 @@ func (b *Toolbox) hold(folder string) {
 		if sandbox.FolderID(info) == folder {
 			return nil
 		}
-		return fmt.Errorf("%s: another folder has taken its place since this run began; what is said next works there, if it may", b.Dir)
+		return fmt.Errorf("%s: another folder has taken its place since this run began; the next prompt works there, if that is allowed", b.Dir)
 	})
 }
 
@@ -388,7 +388,7 @@ const defaultOutageMS = 900_000
 
 // CacheMissed logs that an answer cost more than it should have.
 func (s *Setup) CacheMissed(m attempt.CacheMiss) {
-	why := "the prompt still begins as the one before, so the provider let it go"
+	why := "the prompt begins like the one before, so the provider dropped it"
 	if m.Fragment >= 0 {
 		why = fmt.Sprintf("message %d is not what it was: %s", m.Fragment+1, m.Text)
 	}

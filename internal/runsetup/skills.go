@@ -99,7 +99,7 @@ func (s *Setup) unseenSkills(list []approved.Skill) {
 	if n := len(names) - len(shown); n > 0 {
 		more = fmt.Sprintf(" and %d more", n)
 	}
-	s.Notices.WarnOnce(fmt.Sprintf("%s off until somebody has looked: %s%s; see chorus skill list, chorus skill diff NAME and chorus skill approve NAME",
+	s.Notices.WarnOnce(fmt.Sprintf("%s off until reviewed: %s%s; see chorus skill list, chorus skill diff NAME and chorus skill approve NAME",
 		map[bool]string{true: "a skill is", false: "skills are"}[len(names) == 1], strings.Join(shown, ", "), more))
 }
 
@@ -168,7 +168,7 @@ func (setup *Setup) approvedTools(b *Toolbox, servers []mcp.Server, listing mcp.
 		}
 		names, err := setup.Skills.Tools(setup.describe(b.Dir, s, by[s.Name]))
 		if err != nil {
-			setup.Notices.WarnOnce(fmt.Sprintf("what the MCP server %s says of its tools could not be written down: %v", s.Name, err))
+			setup.Notices.WarnOnce(fmt.Sprintf("the tool descriptions of the MCP server %s could not be stored: %v", s.Name, err))
 		}
 		if len(names) == 0 {
 			continue
@@ -176,9 +176,9 @@ func (setup *Setup) approvedTools(b *Toolbox, servers []mcp.Server, listing mcp.
 		for _, name := range names {
 			off[name] = true
 		}
-		setup.Notices.WarnOnce(fmt.Sprintf("%s of the MCP server %s off: %s described otherwise than what was approved; see chorus skill diff mcp:%s, then say chorus skill approve mcp:%s",
+		setup.Notices.WarnOnce(fmt.Sprintf("%s of the MCP server %s off, because the approved description has changed: %s; see chorus skill diff mcp:%s, then run chorus skill approve mcp:%s",
 			text.Count(len(names), "tool"), s.Name, strings.Join(names, ", "), s.Name, s.Name))
-		listing.Off = append(listing.Off, fmt.Sprintf("Tools of the MCP server %s are off until somebody has looked at their changed descriptions: %s. Do without them.", s.Name, strings.Join(names, ", ")))
+		listing.Off = append(listing.Off, fmt.Sprintf("Tools of the MCP server %s are off until somebody reviews their changed descriptions: %s. Do without them.", s.Name, strings.Join(names, ", ")))
 	}
 	if len(off) == 0 {
 		return listing

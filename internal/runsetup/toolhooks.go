@@ -69,9 +69,9 @@ func (s *Setup) trustedHooks(dir string) (out []settings.Repository) {
 			}
 			out = append(out, repo)
 		case len(repo.Changes) > 0:
-			s.Notices.WarnOnce(fmt.Sprintf("the hooks of %s are left out: they are not what was trusted%s; look at the difference, and decide: chorus config trust", repo.File, repo.Changed()))
+			s.Notices.WarnOnce(fmt.Sprintf("the hooks of %s are left out: they are not what was trusted%s; review the difference with chorus config trust", repo.File, repo.Changed()))
 		default:
-			s.Notices.WarnOnce(fmt.Sprintf("%s names hooks: %s; they are left out until you have looked at it and said: chorus config trust", repo.File, strings.Join(repo.Names(), "; ")))
+			s.Notices.WarnOnce(fmt.Sprintf("%s names hooks: %s; they are left out until you trust it: chorus config trust", repo.File, strings.Join(repo.Names(), "; ")))
 		}
 	}
 	return out

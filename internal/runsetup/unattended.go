@@ -68,7 +68,7 @@ func (u unattended) verdict(approved bool) error {
 		if approved {
 			return nil
 		}
-		return &DeniedError{Why: fmt.Sprintf("%s must be asked for, and nobody has said yes to it", firstAction(u.call)), Asked: true}
+		return &DeniedError{Why: fmt.Sprintf("%s needs approval, and nobody has approved it", firstAction(u.call)), Asked: true}
 	default:
 		return &DeniedError{Why: "permission denied: " + u.ruling.Reason}
 	}

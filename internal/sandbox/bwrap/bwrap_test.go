@@ -120,7 +120,7 @@ func TestProbe(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ version, script, want string }{
 		"forbidden": {"0.8.0", `echo "bwrap: No permissions to create new namespace" >&2; exit 1`, "namespaces"},
-		"silent":    {"0.8.0", `exit 1`, "without a word"},
+		"silent":    {"0.8.0", `exit 1`, "without a message"},
 		"old":       {"0.3.1", `exit 0`, "0.5 or later"},
 		"lying":     {"0.8.0", `exit 0`, "put up the sandbox"}, // it never ran anything
 		"broken":    {"0.8.0", `exec sleep 0.1`, "put up the sandbox"},

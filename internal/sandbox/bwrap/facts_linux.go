@@ -46,7 +46,7 @@ func look(opts Options) machine {
 	m.program = cmp.Or(m.program, "bwrap")
 	path, err := exec.LookPath(m.program)
 	if err != nil {
-		m.err = fmt.Errorf("the sandbox needs %s, which is not here: %s", m.program, install)
+		m.err = fmt.Errorf("the sandbox needs %s, which is missing: %s", m.program, install)
 		return m
 	}
 	m.program = path
@@ -70,7 +70,7 @@ func look(opts Options) machine {
 	m.groups = groups
 	m.landlock, m.gate = inside.LandlockVersion(), execgate.Works()
 	if m.init = program; opened != nil {
-		m.err = fmt.Errorf("open the program that runs inside of the sandbox: %w", opened)
+		m.err = fmt.Errorf("open the program that runs inside the sandbox: %w", opened)
 	}
 	return m
 }
@@ -163,7 +163,7 @@ func (e *Executor) Probe(ctx context.Context) error {
 func explain(said string) error {
 	switch {
 	case said == "":
-		return errors.New("bubblewrap ended without a word")
+		return errors.New("bubblewrap ended without a message")
 	case !strings.Contains(said, "namespace") && !strings.Contains(said, "uid map") && !strings.Contains(said, "mount proc"):
 		return errors.New(said)
 	}
@@ -178,7 +178,7 @@ func explain(said string) error {
 	case read("/proc/sys/kernel/apparmor_restrict_unprivileged_userns") == "1":
 		return fmt.Errorf("%s; AppArmor forbids user namespaces here: give bwrap a profile, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0", said)
 	}
-	return fmt.Errorf("%s; inside a container it needs the right to make namespaces (docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)", said)
+	return fmt.Errorf("%s; inside a container it needs permission to create namespaces (docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined)", said)
 }
 
 // Facts reports which isolation and limits work on this machine. It
@@ -189,17 +189,17 @@ func (e *Executor) Facts() []Fact {
 		return []Fact{{"namespaces", false, m.err.Error()}}
 	}
 	facts := []Fact{{"namespaces", true, fmt.Sprintf("bubblewrap %d.%d: own files, processes, users, host name and network", m.version.major, m.version.minor)}}
-	nested := Fact{"nested namespaces", m.version.atLeast(0, 8), "commands cannot make user namespaces of their own"}
+	nested := Fact{"nested namespaces", m.version.atLeast(0, 8), "commands cannot create their own user namespaces"}
 	if !nested.Holds {
-		nested.Words = "commands can make user namespaces of their own: bubblewrap 0.8 or later forbids it"
+		nested.Words = "commands can create their own user namespaces: bubblewrap 0.8 or later prevents it"
 	}
 	races := Fact{"symlink races", m.bindFD, "roots are held open while they are mounted"}
 	if !races.Holds {
-		races.Words = "a command could swap a root inside of its workspace for a symlink while the next one starts: bubblewrap 0.10 or later holds it"
+		races.Words = "a command could replace a root inside its workspace by a symlink while the next one starts: bubblewrap 0.10 or later prevents it"
 	}
 	facts = append(facts, nested, races)
 	if m.landlock == 0 {
-		facts = append(facts, Fact{"landlock", false, "this kernel has none, or it is off: Linux 5.13 or later with landlock in the lsm= list"})
+		facts = append(facts, Fact{"landlock", false, "missing or disabled in this kernel: it needs Linux 5.13 or later with landlock in the lsm= list"})
 	} else {
 		facts = append(facts, Fact{"landlock", true, fmt.Sprintf("a second limit on files, by the kernel (version %d)", m.landlock)})
 	}
@@ -221,12 +221,12 @@ func (e *Executor) gateFact(m machine) Fact {
 		err = *lost
 	}
 	if err != nil {
-		return Fact{"exec gate", false, fmt.Sprintf("%v: only what a command's text says is judged, not what its programs start (Linux 5.14 or later, and no other such gate around Chorus)", err)}
+		return Fact{"exec gate", false, fmt.Sprintf("%v: only a command's text is judged, not what its programs start (that needs Linux 5.14 or later, and no other such gate around Chorus)", err)}
 	}
 	return Fact{"exec gate", true, "every program that a command starts is judged before it runs; debuggers and tracers do not work inside"}
 }
 
-const noGroup = "no cgroup can be written here (run as root, or as a service with Delegate=yes)"
+const noGroup = "no cgroup is writable here (run as root, or as a service with Delegate=yes)"
 
 func (m machine) memory(l Limits) Fact {
 	if dir, ok := m.groups["memory"]; ok {
@@ -242,7 +242,7 @@ func (m machine) processes(l Limits) Fact {
 	if os.Getuid() != 0 {
 		return Fact{"processes", true, fmt.Sprintf("%d by rlimit: %s", l.Processes, noGroup)}
 	}
-	return Fact{"processes", false, noGroup + ", and rlimits do not hold root"}
+	return Fact{"processes", false, noGroup + ", and rlimits do not limit root"}
 }
 
 func (g groupDir) name() string {

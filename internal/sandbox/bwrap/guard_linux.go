@@ -263,7 +263,7 @@ func (v *view) explains(res sandbox.Result) []string {
 	if len(v.guarded) == 0 || !met {
 		return nil
 	}
-	return []string{"[sandbox: a repository's .git/config and hooks can be read in here and not changed, because git starts what they name. " +
-		"For one command there is `git -c name=value`, for all in this sandbox `git config --global`; branches and commits are not affected. " +
+	return []string{"[sandbox: a repository's .git/config and hooks can be read but not changed here, because git starts what they name. " +
+		"Use `git -c name=value` for one command, or `git config --global` for all in this sandbox; branches and commits are not affected. " +
 		"Whoever owns this Chorus may open them with sandboxGit: open]"}
 }

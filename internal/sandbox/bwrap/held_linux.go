@@ -130,6 +130,6 @@ func (h held) restore(data []byte) (note string, err error) {
 	} else {
 		err = os.WriteFile(h.path, data, 0o644)
 	}
-	return fmt.Sprintf("[sandbox: %s was replaced outside while the command ran, and git would start what it names; what was new in it and might start a program is set aside in %s. "+
+	return fmt.Sprintf("[sandbox: %s was replaced from outside while the command ran, and git would start what it names; anything new in it that might start a program was moved to %s. "+
 		"Whoever owns this Chorus may look at it]", h.path, filepath.Base(aside)), err
 }

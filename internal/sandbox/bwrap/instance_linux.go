@@ -78,7 +78,7 @@ func (a *attempt) putUp() (_ *instance, err error) {
 	}
 	program, err := unix.FcntlInt(a.m.init.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open the program that runs inside of the sandbox: %w", err)
+		return nil, fmt.Errorf("open the program that runs inside the sandbox: %w", err)
 	}
 	a.give(os.NewFile(uintptr(program), "init")) // inside.ProgramFD
 	feed, err := a.pipe()                        // argsFD

@@ -86,7 +86,7 @@ func (v *view) lateCommondir(dir, gitDir string) (note string, err error) {
 	case errors.Is(err, fs.ErrNotExist) && !exists(filepath.Join(dir, "HEAD")):
 		return "", nil // git does not see a worktree here
 	case errors.Is(err, fs.ErrNotExist): // it would be a separate repository with its own settings and hooks
-		return fmt.Sprintf("[sandbox: %s was made again: without it git outside of the sandbox would have started what the folder names]", file), write()
+		return fmt.Sprintf("[sandbox: %s was restored: without it git outside the sandbox would have started what the folder names]", file), write()
 	case err != nil:
 		return "", err
 	case info.Mode().IsRegular():

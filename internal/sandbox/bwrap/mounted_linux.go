@@ -20,7 +20,7 @@ func (a *attempt) sameFolder(root string) error {
 		return fmt.Errorf("start the command in %s: %w", a.command.Dir, err)
 	}
 	if sandbox.FolderID(info) != a.command.Folder {
-		return fmt.Errorf("start the command in %s: another folder has taken its place since this run began; what is said next works there, if it may", a.command.Dir)
+		return fmt.Errorf("start the command in %s: another folder has taken its place since this run began; the next prompt works there, if that is allowed", a.command.Dir)
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func setAsideAll(from string, paths []string, then func() error) (string, error)
 			return "", err
 		}
 	}
-	return fmt.Sprintf("[sandbox: git outside of the sandbox would have started what the command left in a repository; that is set aside as %s. "+
+	return fmt.Sprintf("[sandbox: git outside the sandbox would have started what the command left in a repository; that was moved to %s. "+
 		"Whoever owns this Chorus may look at it]", strings.Join(names, ", ")), nil
 }
 

@@ -101,7 +101,7 @@ func TestLearned(t *testing.T) {
 func TestExplain(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]string{
-		"": "without a word",
+		"": "without a message",
 		"bwrap: Can't find source path /x: No such file": "bwrap: Can't find source path /x: No such file",
 		"bwrap: setting up uid map: Permission denied":   "namespaces",
 		"bwrap: Can't mount proc on /newroot/proc":       "masked",

@@ -43,7 +43,7 @@ func makePlaceholder(path string, directory bool) (*placeholder, error) {
 		}
 		_ = file.Close()
 	}
-	return nil, fmt.Errorf("guard %s: others make and remove it all the time", path)
+	return nil, fmt.Errorf("guard %s: other processes keep creating and removing it", path)
 }
 
 func place(path string, directory bool) error {

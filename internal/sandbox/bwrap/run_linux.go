@@ -80,7 +80,7 @@ func (a *attempt) prepare() error {
 	}
 	for _, text := range slices.Concat(a.argv, a.env) {
 		if strings.Contains(text, "\x00") {
-			return errors.New("start the command: it holds a NUL character, which no program can be given")
+			return errors.New("start the command: it contains a NUL character, which cannot be passed to a program")
 		}
 	}
 	a.key = a.identity()

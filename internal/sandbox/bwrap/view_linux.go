@@ -201,7 +201,7 @@ func (v *view) addRoots(roots []sandbox.Root) error {
 	for _, root := range roots {
 		for _, other := range v.mounts {
 			if other.writable && sandbox.Within(filepath.Clean(root.Path), other.dest) && filepath.Clean(root.Path) != other.dest && !v.has(filepath.Clean(root.Path)) {
-				return fmt.Errorf("sandbox root %s: a symlink inside of %s, which commands can change", root.Path, other.dest)
+				return fmt.Errorf("sandbox root %s: a symlink inside %s, which commands can change", root.Path, other.dest)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func (w watched) settle() (note string, err error) {
 		if _, err := setAside(w.path); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("[sandbox: %s was set aside: git outside of the sandbox would have started what it leads to]", w.path), nil
+		return fmt.Sprintf("[sandbox: %s was moved away: git outside the sandbox would have started what it leads to]", w.path), nil
 	case w.kind == link && there && info.Mode()&os.ModeSymlink != 0:
 		if target, err := os.Readlink(w.path); err == nil && target == w.target {
 			return "", nil
@@ -115,7 +115,7 @@ func (w watched) settle() (note string, err error) {
 		if err := os.Symlink(w.target, w.path); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("[sandbox: %s leads to %s again: git outside of the sandbox starts what it finds there]", w.path, w.target), nil
+		return fmt.Sprintf("[sandbox: %s points to %s again: git outside the sandbox starts what it finds there]", w.path, w.target), nil
 	}
 	return "", nil
 }

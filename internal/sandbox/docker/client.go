@@ -16,7 +16,7 @@ import (
 
 // Why a command could not be started. The wrapping error says what to do.
 var (
-	ErrNoProgram   = errors.New("the docker program is not there")
+	ErrNoProgram   = errors.New("the docker program is missing")
 	ErrNoDaemon    = errors.New("the docker daemon does not answer")
 	ErrNoContainer = errors.New("there is no such container")
 	ErrNotRunning  = errors.New("the container is not running")

@@ -56,7 +56,7 @@ func (e *Executor) diagnose(ctx context.Context, err error) error {
 	case down != nil:
 		return fmt.Errorf("%w: start it, or set DOCKER_HOST or DOCKER_CONTEXT to where it is (%w)", ErrNoDaemon, down)
 	case errors.As(failed, new(*refusal)):
-		return fmt.Errorf("%w: %s is not known to docker %s; make it with `%s`", ErrNoContainer, e.container, version, e.recipe())
+		return fmt.Errorf("%w: %s is not known to docker %s; create it with `%s`", ErrNoContainer, e.container, version, e.recipe())
 	}
 	return fmt.Errorf("container %s: %w", e.container, failed)
 }
@@ -74,12 +74,12 @@ func (e *Executor) reach(ctx context.Context, want *sandbox.Network) error {
 	}
 	for name := range c.NetworkSettings.Networks {
 		if name != "none" {
-			return fmt.Errorf("%w: it is connected to %q; `docker network disconnect %s %s`, make it with --network none, or choose a profile with an open network",
+			return fmt.Errorf("%w: it is connected to %q; run `docker network disconnect %s %s`, create it with --network none, or choose a profile with an open network",
 				ErrNetwork, name, name, e.container)
 		}
 	}
 	if c.HostConfig.NetworkMode != "none" && len(c.NetworkSettings.Networks) == 0 && shares(c.HostConfig.NetworkMode) {
-		return fmt.Errorf("%w: it uses the network of %q; make it with --network none, or choose a profile with an open network",
+		return fmt.Errorf("%w: it uses the network of %q; create it with --network none, or choose a profile with an open network",
 			ErrNetwork, c.HostConfig.NetworkMode)
 	}
 	return nil

@@ -70,7 +70,7 @@ var goodVariable = pattern.Lazy(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // New returns an executor for the container. It starts and asks nothing before the first command or Probe.
 func New(o Options) (*Executor, error) {
 	if len(o.Container) > maxName || !goodName().MatchString(o.Container) {
-		return nil, fmt.Errorf("%q is no name of a container: letters, digits, and after the first also _ . -", o.Container)
+		return nil, fmt.Errorf("%q is not a container name: letters, digits, and after the first also _ . -", o.Container)
 	}
 	paths, err := newMapping(o.Host, o.Inside)
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 		return n, nil
 	}
 	if why := e.diagnose(ctx, err); !errors.Is(why, ErrNoContainer) && !errors.Is(why, ErrNotRunning) {
-		return n, fmt.Errorf("end what is left of call %s: %w", call, why)
+		return n, fmt.Errorf("end the remaining processes of call %s: %w", call, why)
 	}
 	return 0, nil
 }
@@ -130,7 +130,7 @@ func (e *Executor) sweepAs(ctx context.Context, user []string, mark string, who 
 		return 0, 0, err
 	}
 	if _, err := fmt.Sscanf(out, "swept %d %d", &killed, &stuck); err != nil {
-		return 0, 0, fmt.Errorf("docker exec: the answer of the container is lost (%q)", oneLine(out))
+		return 0, 0, fmt.Errorf("docker exec: the container's answer was lost (%q)", oneLine(out))
 	}
 	return killed, stuck, nil
 }
@@ -148,7 +148,7 @@ func (e *Executor) arguments(command sandbox.Command, token, mark string) (args,
 	for _, entry := range command.Env {
 		name, value, ok := strings.Cut(entry, "=")
 		if !ok || !goodVariable().MatchString(name) {
-			return nil, nil, fmt.Errorf("start the command: %q is no variable that a shell can set", name)
+			return nil, nil, fmt.Errorf("start the command: %q is not a variable that a shell can set", name)
 		}
 		names = append(names, name)
 		args = append(args, "--env", "CHORUS_V_"+name)

@@ -102,10 +102,10 @@ func (f *finder) refuses(real string) string {
 	case real == "/" || slices.ContainsFunc(never, func(dir string) bool { return sandbox.Within(real, dir) }):
 		return "it is the machine itself"
 	case f.home != "" && sandbox.Within(f.home, real):
-		return "it is your home, or holds it: name the directories below that are needed"
+		return "it is your home, or contains it: name the directories below it that are needed"
 	}
 	if slices.ContainsFunc(f.hide, func(hidden string) bool { return sandbox.Within(real, hidden) }) {
-		return "it holds keys, or belongs to Chorus"
+		return "it contains keys, or belongs to Chorus"
 	}
 	return ""
 }

@@ -49,23 +49,23 @@ func autoFact(err error) Fact {
 	if err == nil {
 		return Fact{Name: "sandbox auto", OK: true, Detail: "bwrap: the strongest that works here"}
 	}
-	return Fact{"sandbox auto", false, "host where every command is put to a person; commands that would run unasked are refused", bwrapFix}
+	return Fact{"sandbox auto", false, "host if a person is asked about every command; commands that would run unasked are refused", bwrapFix}
 }
 
 func networkFact(err error) Fact {
 	if err != nil {
 		return Fact{"network", false, "without a sandbox commands reach whatever this machine reaches", bwrapFix}
 	}
-	return Fact{Name: "network", OK: true, Detail: "off, but for the hosts of egress.hosts and of the profile, through a proxy"}
+	return Fact{Name: "network", OK: true, Detail: "off, except for the hosts of egress.hosts and of the profile, through a proxy"}
 }
 
 func dockerFact(ctx context.Context) Fact {
 	path, err := exec.LookPath("docker")
 	if err != nil {
-		return Fact{"sandbox docker", false, "there is no docker program", "install docker if commands shall run in a container; nothing else needs it"}
+		return Fact{"sandbox docker", false, "there is no docker program", "install docker if commands should run in a container; nothing else needs it"}
 	}
 	if err := exec.CommandContext(ctx, path, "version", "--format", "{{.Server.Version}}").Run(); err != nil {
-		return Fact{"sandbox docker", false, "no docker daemon answers", "start it if commands shall run in a container; nothing else needs it"}
+		return Fact{"sandbox docker", false, "no docker daemon answers", "start it if commands should run in a container; nothing else needs it"}
 	}
 	return Fact{Name: "sandbox docker", OK: true, Detail: "a daemon answers; name a running container with --sandbox docker:NAME"}
 }

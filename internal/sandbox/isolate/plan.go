@@ -118,7 +118,7 @@ func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 	switch kind {
 	case "host":
 		if p.Own && p.Need == Required {
-			return nil, usage.Wrap(fmt.Errorf("profile %s requires a sandbox (profiles.%s.sandbox), and host is none; choose auto or bwrap", p.Profile, p.Profile))
+			return nil, usage.Wrap(fmt.Errorf("profile %s requires a sandbox (profiles.%s.sandbox), and host is not one; choose auto or bwrap", p.Profile, p.Profile))
 		}
 		return i.Executor, nil
 	case "", "auto":
@@ -131,7 +131,7 @@ func (i *Isolation) ExecutorFor(s *Site, p Plan) (sandbox.Executor, error) {
 		return i.newIsolated(s, p), nil
 	case "docker":
 		if len(p.Hosts) > 0 {
-			i.Logs.LogOnce("egress.hosts does not hold in a container: it reaches what its own network reaches", "sandbox")
+			i.Logs.LogOnce("egress.hosts has no effect in a container: it reaches what its own network reaches", "sandbox")
 		}
 		return i.docker(rest, s.Dir)
 	}
@@ -251,7 +251,7 @@ func (c *SwitchedExecutor) Background(ctx context.Context, cmd sandbox.Command) 
 	if b, ok := c.now().(sandbox.Backgrounder); ok {
 		return b.Background(ctx, cmd)
 	}
-	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running: a container is no place that outlives its call; run it within one call of bash, or ask for the sandbox bwrap or host, where it works", c.Name())
+	return sandbox.Background{}, fmt.Errorf("in the sandbox %s nothing can be left running, because a command in a container ends with its call; run it within one call of bash, or ask for the sandbox bwrap or host, where it works", c.Name())
 }
 
 // StartEarly implements sandbox.EarlyStarter.

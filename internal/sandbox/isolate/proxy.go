@@ -64,10 +64,10 @@ func (d *EgressProxy) open(ctx context.Context, a *Isolation, p Plan) (opened, e
 			return opened{}, err
 		}
 	} else if err := d.start(ctx, a, rules); err != nil {
-		return opened{}, fmt.Errorf("open the sandbox's way to the network: %w", err)
+		return opened{}, fmt.Errorf("open the sandbox's network proxy: %w", err)
 	}
 	if err := d.describe(len(p.secrets) > 0); err != nil {
-		return opened{}, fmt.Errorf("describe the sandbox's way to the network: %w", err)
+		return opened{}, fmt.Errorf("describe the sandbox's network proxy: %w", err)
 	}
 	d.rules = key
 	return d.opened, nil

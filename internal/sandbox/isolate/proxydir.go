@@ -42,7 +42,7 @@ func MakeOwnDir(above, prefix string) (*OwnDir, error) {
 			return &OwnDir{path, file}, nil
 		}
 	}
-	return nil, fmt.Errorf("make a folder in %s: others remove it all the time", above)
+	return nil, fmt.Errorf("make a folder in %s: other processes keep removing it", above)
 }
 
 // lockDir takes the lock of a folder. It returns nil if somebody else holds it.
@@ -100,7 +100,7 @@ func (i *Isolation) SweepProxyDirs() int {
 func (i *Isolation) proxyDir(thread chat.ThreadID) (*OwnDir, error) {
 	i.swept.Do(func() {
 		if n := i.SweepProxyDirs(); n > 0 {
-			i.Log.Info("folders of processes that were killed are removed", "component", "sandbox", "event", "doors_swept", "removed", n)
+			i.Log.Info("removed folders of killed processes", "component", "sandbox", "event", "doors_swept", "removed", n)
 		}
 	})
 	above, err := i.Home.Ensure(filepath.Join(i.Home.Dir(), "run"))

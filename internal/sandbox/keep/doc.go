@@ -54,10 +54,10 @@ func ReadStatus(dir string) (Status, error) {
 	var s Status
 	data, err := os.ReadFile(filepath.Join(dir, statusName))
 	if err != nil {
-		return s, fmt.Errorf("read how a process is: %w", err)
+		return s, fmt.Errorf("read the state of a process: %w", err)
 	}
 	if err := json.Unmarshal(data, &s); err != nil {
-		return s, fmt.Errorf("read how a process is: %s: %w", statusName, err)
+		return s, fmt.Errorf("read the state of a process: %s: %w", statusName, err)
 	}
 	return s, nil
 }
@@ -87,7 +87,7 @@ func Alive(dir string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether a process lives: %w", err)
+		return false, fmt.Errorf("check whether a process lives: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB)
@@ -95,7 +95,7 @@ func Alive(dir string) (bool, error) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look whether a process lives: %w", err)
+		return false, fmt.Errorf("check whether a process lives: %w", err)
 	}
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	return false, nil

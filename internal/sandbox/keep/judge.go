@@ -75,7 +75,7 @@ func listenForJudge(path, socket string, own Own) (*remote, error) {
 	_ = os.Remove(path)
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
-		return nil, fmt.Errorf("listen for who judges programs: %w", err)
+		return nil, fmt.Errorf("listen for the judge of programs: %w", err)
 	}
 	r := &remote{listener: listener, own: own, waiting: map[int64]*pending{}, allowed: map[string]bool{}}
 	r.serving.Go(r.accept)
@@ -203,7 +203,7 @@ func (r *remote) ask(ctx context.Context, q question) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-late.C:
-			return errors.New("no server runs that could say whether it may be started")
+			return errors.New("no server is running that could decide whether it may be started")
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (k *keeper) begin(in io.Reader) (err error) {
 	if err := k.status.write(k.dir); err != nil {
 		k.program.Kill()
 		_, waited := k.program.Wait()
-		return errors.Join(fmt.Errorf("write how the process is: %w", err), waited)
+		return errors.Join(fmt.Errorf("write the state of the process: %w", err), waited)
 	}
 	return nil
 }
