@@ -18,7 +18,7 @@ import (
 )
 
 func (c *program) contextCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "context", Short: "Show what a model gets to see of a conversation", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "context", Short: "Show what a model sees of a conversation", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
 	cmd.AddCommand(c.contextRenderCommand())
 	return cmd
 }
