@@ -10,10 +10,10 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// callsKept is how many requests of bots are kept for the inspector.
+// callsKept is how many requests of bots the inspector stores.
 const callsKept = 500
 
-// Call is a request of a bot, with what it was answered: what the page's inspector shows.
+// Call is a request of a bot with its answer, for the page's inspector.
 type Call struct {
 	Number   int             `json:"number"`
 	At       time.Time       `json:"at"`
@@ -24,10 +24,10 @@ type Call struct {
 	Files    []string        `json:"files,omitempty"`
 	Status   int             `json:"status"` // 0: it got no answer
 	Response json.RawMessage `json:"response,omitempty"`
-	Messages []guild.ID      `json:"messages,omitempty"` // that it made, changed or was about
+	Messages []guild.ID      `json:"messages,omitempty"` // that it created, changed or was about
 }
 
-// recorder keeps what is answered.
+// recorder stores the answer.
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -44,13 +44,13 @@ func (r *recorder) Write(data []byte) (int, error) {
 	return r.ResponseWriter.Write(data)
 }
 
-// Unwrap lets whoever ends a connection reach the writer behind.
+// Unwrap gives access to the underlying writer.
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// changes reports a request that a bot sends to change something; what it only reads is not kept.
+// changes reports whether a bot's request changes something; reads are not stored.
 func changes(method string) bool { return method != http.MethodGet && method != http.MethodHead }
 
-// record keeps a request with its answer.
+// record stores a request with its answer.
 func (s *Sim) record(c *call, by *guild.Account, answer *recorder) {
 	if by == nil || !by.Bot || !changes(c.Method) {
 		return
@@ -79,7 +79,7 @@ func plainPath(path string) string {
 	return path
 }
 
-// asJSON is a body that can stand in JSON; nil: there is none.
+// asJSON returns a body if it is valid JSON; nil: there is none.
 func asJSON(raw []byte) json.RawMessage {
 	switch {
 	case len(raw) == 0:
@@ -91,7 +91,7 @@ func asJSON(raw []byte) json.RawMessage {
 	return text
 }
 
-// about are the messages that a request made, changed or answered.
+// about returns the messages that a request created, changed or answered.
 func (s *Sim) about(c *call, one Call) []guild.ID {
 	var out []guild.ID
 	add := func(id guild.ID) {
@@ -119,7 +119,7 @@ func (s *Sim) about(c *call, one Call) []guild.ID {
 	return out
 }
 
-// Calls are the requests with which bots changed something, oldest first; about a message, or all of them where it is 0.
+// Calls returns the requests with which bots changed something, oldest first; about a message, or all if it is 0.
 func (s *Sim) Calls(message guild.ID) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

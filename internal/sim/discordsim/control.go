@@ -11,7 +11,7 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// routesSim mounts what is not Discord: faults, the state, waiting, acting.
+// routesSim mounts the routes beyond Discord: faults, state, waiting, acting.
 func (s *Sim) routesSim() {
 	s.mux.HandleFunc("GET /sim/state", func(w http.ResponseWriter, r *http.Request) { s.locked(w, s.state) })
 	s.mux.HandleFunc("GET /sim/faults", func(w http.ResponseWriter, r *http.Request) {
@@ -54,7 +54,7 @@ func complain(w http.ResponseWriter, err error) {
 	show(w, http.StatusBadRequest, object{"message": err.Error()})
 }
 
-// readJSON reads a body of ours, in which a word that is not known is a mistake.
+// readJSON parses a body of ours; an unknown key is an error.
 func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
 	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
 	d.DisallowUnknownFields()
@@ -65,7 +65,7 @@ func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
 	return true
 }
 
-// locked shows something that is read and written out under the lock.
+// locked returns something that is read and encoded under the lock.
 func (s *Sim) locked(w http.ResponseWriter, read func() any) {
 	s.mu.Lock()
 	raw, err := json.Marshal(read())
@@ -77,7 +77,7 @@ func (s *Sim) locked(w http.ResponseWriter, read func() any) {
 	write(w, http.StatusOK, raw)
 }
 
-// Listing is what the command prints: where everything is, and everybody's token.
+// Listing is the output of the command: all addresses, and everybody's token.
 type Listing struct {
 	API      string              `json:"api"`
 	Page     string              `json:"page"`
@@ -88,7 +88,7 @@ type Listing struct {
 	People   map[string]string   `json:"people"`
 }
 
-// List is where everything is.
+// List returns all addresses and tokens.
 func (s *Sim) List() Listing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Sim) List() Listing {
 	return l
 }
 
-// state is everything there is, for tests and for the page.
+// state is the whole state, for tests and for the page.
 func (s *Sim) state() any {
 	channels := []object{}
 	for _, c := range s.guild.Channels {
@@ -168,7 +168,7 @@ func (s *Sim) simWait(w http.ResponseWriter, r *http.Request) {
 	show(w, http.StatusOK, m)
 }
 
-// waitFor waits for a message by who wrote it, where, and what is in it; what is empty does not matter.
+// waitFor waits for a message by author, channel and contents; empty fields match anything.
 func (s *Sim) waitFor(ctx context.Context, from, in, contains string, after guild.ID) (guild.Message, error) {
 	var place guild.ID
 	if in != "" {

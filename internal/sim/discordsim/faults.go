@@ -14,52 +14,52 @@ import (
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
-// The kinds of faults. Those of the first line happen once, at once; the others stay until they are used up or cleared.
+// The kinds of faults. Those of the first line happen once, immediately; the others stay until they are used up or cleared.
 const (
 	FaultDrop, FaultReconnect, FaultInvalidate = "drop", "reconnect", "invalidate"
 	// FaultLose, FaultDuplicate and FaultDelay are about events.
 	FaultLose, FaultDuplicate, FaultDelay = "lose", "duplicate", "delay"
-	// FaultDeaf is a gateway that is connected and says nothing, not even acks; FaultMute acks, and loses every event.
+	// FaultDeaf is a connected gateway that sends nothing, not even acks; FaultMute acks, but loses every event.
 	FaultDeaf, FaultMute = "deaf", "mute"
-	// FaultAway is a guild that is not available: whoever connects hears of it and nothing from it.
+	// FaultAway makes the guild unavailable: clients learn of it on connecting, but get nothing from it.
 	FaultAway = "away"
 	// FaultError, FaultLimit, FaultSlow and FaultHangup are about REST.
 	FaultError, FaultLimit, FaultSlow, FaultHangup = "error", "limit", "slow", "hangup"
 )
 
-// Fault is something that goes wrong on purpose.
+// Fault is a deliberate failure.
 type Fault struct {
 	ID   int    `json:"id"`
 	Kind string `json:"kind" yaml:"kind"`
-	// Bot is whom it hits; empty: everybody.
+	// Bot is the affected bot; empty: everybody.
 	Bot string `json:"bot,omitempty" yaml:"bot"`
-	// Event is which event, such as MESSAGE_CREATE; empty: every one.
+	// Event is the affected event, such as MESSAGE_CREATE; empty: all.
 	Event string `json:"event,omitempty" yaml:"event"`
-	// Route is which requests: a part of "POST /channels/{channel}/messages"; empty: all.
+	// Route limits requests: a part of "POST /channels/{channel}/messages"; empty: all.
 	Route string `json:"route,omitempty" yaml:"route"`
-	// Body is a part of what the request says; empty: whatever it says.
+	// Body limits requests to bodies with this text; empty: all.
 	Body string `json:"body,omitempty" yaml:"body"`
-	// Count is how often; 0: until it is cleared.
+	// Count is how often it happens; 0: until it is cleared.
 	Count int `json:"count,omitempty" yaml:"count"`
-	// Rate is the share that it hits, between 0 and 1; 0: all. Seed makes it repeatable.
+	// Rate is the share of cases it affects, between 0 and 1; 0: all. Seed makes it repeatable.
 	Rate float64 `json:"rate,omitempty" yaml:"rate"`
 	Seed uint64  `json:"seed,omitempty" yaml:"seed"`
-	// Millis is how long something is late or slow, or how long a client shall wait; by the machine's clock.
+	// Millis is how late or slow something is, or how long a client should wait, by the machine's clock.
 	Millis int `json:"millis,omitempty" yaml:"millis"`
-	// Status is the HTTP status of an error; 0: 500. Code is that of a drop; 0: without a goodbye.
+	// Status is the HTTP status of an error; 0: 500. Code is the close code of a drop; 0: none.
 	Status int `json:"status,omitempty" yaml:"status"`
 	Code   int `json:"code,omitempty" yaml:"code"`
-	// After lets a request do its work first: only the answer goes wrong.
+	// After lets a request do its work first: only the answer fails.
 	After bool `json:"after,omitempty" yaml:"after"`
 	// Global makes a rate limit the global one.
 	Global bool `json:"global,omitempty" yaml:"global"`
-	// Resumable is whether an invalidated session may be resumed.
+	// Resumable says whether an invalidated session may be resumed.
 	Resumable bool `json:"resumable,omitempty" yaml:"resumable"`
 
 	dice *rand.Rand
 }
 
-// Inject makes something go wrong; the number clears it again.
+// Inject adds a fault and returns its number, for Clear.
 func (s *Sim) Inject(f Fault) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +81,7 @@ func (s *Sim) Inject(f Fault) (int, error) {
 	return f.ID, nil
 }
 
-// Clear ends a fault; 0: all of them. What a deaf gateway kept back is sent then.
+// Clear ends a fault; 0: all of them. Events held back by a deaf gateway are sent then.
 func (s *Sim) Clear(id int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,7 +99,7 @@ func (s *Sim) Clear(id int) {
 	}
 }
 
-// strike does what happens at once to the sockets of a bot.
+// strike applies an immediate fault to the sockets of a bot.
 func (s *Sim) strike(f Fault) {
 	for _, n := range append([]*session(nil), s.sessions...) {
 		if f.Bot != "" && n.who.Username != f.Bot {
@@ -132,12 +132,12 @@ func (s *Sim) strike(f Fault) {
 	}
 }
 
-// pick is the first fault of a kind that hits now, before or after the work, and counts it. The lock is held.
+// pick returns the first fault of a kind that applies now, before or after the work, and counts it. The caller holds the lock.
 func (s *Sim) pick(kind, bot, name string, after bool) *Fault {
 	return s.pickAbout(kind, bot, name, "", after)
 }
 
-// pickAbout is pick for a request that says something.
+// pickAbout is pick for a request with a body.
 func (s *Sim) pickAbout(kind, bot, name, body string, after bool) *Fault {
 	for i, f := range s.faults {
 		about := f.Event
@@ -160,7 +160,7 @@ func (s *Sim) pickAbout(kind, bot, name, body string, after bool) *Fault {
 	return nil
 }
 
-// deaf is whether a bot's gateway is deaf now. The lock is held.
+// deaf reports whether a bot's gateway is deaf now. The caller holds the lock.
 func (s *Sim) deaf(who *guild.Account) bool {
 	for _, f := range s.faults {
 		if f.Kind == FaultDeaf && (f.Bot == "" || f.Bot == who.Username) {
@@ -170,7 +170,7 @@ func (s *Sim) deaf(who *guild.Account) bool {
 	return false
 }
 
-// deliver sends an event to a session, with what goes wrong on the way. The lock is held.
+// deliver sends an event to a session, subject to faults. The caller holds the lock.
 func (s *Sim) deliver(n *session, e guild.Event) {
 	bot := n.who.Username
 	if !n.who.Bot {
@@ -193,7 +193,7 @@ func (s *Sim) deliver(n *session, e guild.Event) {
 	send()
 }
 
-// faulty answers a request wrongly where it is told to; true: it has answered. People are spared.
+// faulty answers a request with a fault, if one applies; true: it has answered. People are not affected.
 func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body string, who *guild.Account) bool {
 	if who != nil && !who.Bot {
 		return false
@@ -213,7 +213,7 @@ func (s *Sim) faulty(w http.ResponseWriter, r *http.Request, pattern, body strin
 	return true
 }
 
-// peek reads what a request says, where a fault wants to know, and puts it back.
+// peek reads a request's body for a fault, and restores it.
 func (s *Sim) peek(r *http.Request, pattern string) string {
 	s.mu.Lock()
 	curious := ratelimit.ReadsBody(pattern) || slices.ContainsFunc(s.faults, func(f *Fault) bool { return f.Body != "" })
@@ -221,7 +221,7 @@ func (s *Sim) peek(r *http.Request, pattern string) string {
 	if !curious || r.Body == nil {
 		return ""
 	}
-	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit)) // whoever reads it next hears of the error
+	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit)) // the next reader gets the error
 	r.Body = struct {
 		io.Reader
 		io.Closer
@@ -229,7 +229,7 @@ func (s *Sim) peek(r *http.Request, pattern string) string {
 	return string(data)
 }
 
-// pickAnswer is the fault that a request runs into, before or after its work. The lock is held.
+// pickAnswer returns the fault for a request, before or after its work. The caller holds the lock.
 func (s *Sim) pickAnswer(bot, pattern, body string, after bool) *Fault {
 	for _, kind := range []string{FaultLimit, FaultError, FaultHangup} {
 		if f := s.pickAbout(kind, bot, pattern, body, after); f != nil {
@@ -239,11 +239,11 @@ func (s *Sim) pickAnswer(bot, pattern, body string, after bool) *Fault {
 	return nil
 }
 
-// goWrong is a wrong answer.
+// goWrong answers with a fault.
 func (s *Sim) goWrong(w http.ResponseWriter, f *Fault) {
 	switch f.Kind {
 	case FaultHangup:
-		panic(http.ErrAbortHandler) // closes the connection without a word, which is what is asked for
+		panic(http.ErrAbortHandler) // closes the connection without an answer, as intended
 	case FaultLimit:
 		wait := time.Duration(f.Millis) * time.Millisecond
 		v := ratelimit.Refused(wait, s.opts.Clock.Now().Add(wait), f.Global)

@@ -33,7 +33,7 @@ const (
 	opAck            = 11
 )
 
-// The codes with which the gateway closes.
+// The gateway's close codes.
 const (
 	closeUnknownOp    = 4001
 	closeDecode       = 4002
@@ -48,30 +48,30 @@ const (
 	closeIntents      = 4013
 	closeDisallowed   = 4014
 	heartbeatEvery    = 41250 * time.Millisecond
-	heartbeatAtLeast  = 250 * time.Millisecond // a faster beat would only measure the machine
+	heartbeatAtLeast  = 250 * time.Millisecond // a faster heartbeat would only measure the machine
 	commandsPerMinute = 120
 	writeWithin       = 10 * time.Second
 )
 
-// socket is one connection. What it sends waits in out and in its session; Sim's lock is around both.
+// socket is one connection. Outgoing data waits in out and in its session, guarded by Sim's lock.
 type socket struct {
 	sim     *Sim
 	ws      *websocket.Conn
 	session *session
 	sent    int      // the number of the last event that went out
-	out     [][]byte // what is not an event: HELLO, acks
+	out     [][]byte // non-events: HELLO, acks
 	wake    chan struct{}
 	beat    chan struct{}
 	code    int // set: close with this
 	reason  string
 	rate    ratelimit.Bucket
 	cancel  context.CancelFunc
-	zip     *zlib.Writer // one for the whole connection, if it is compressed; the writer alone uses it
+	zip     *zlib.Writer // one per connection, if it is compressed; only the writer uses it
 	zipped  bytes.Buffer
 }
 
-// frame is a payload as it goes over the wire: as it is, or as the next piece of the stream, which
-// ends with an empty block (00 00 ff ff) so that the client can read it at once.
+// frame is a payload as sent: as it is, or as the next piece of the compressed stream, which ends with an empty block
+// (00 00 ff ff) so that the client can read it at once.
 func (k *socket) frame(raw []byte) (websocket.MessageType, []byte, error) {
 	if k.zip == nil {
 		return websocket.MessageText, raw, nil
@@ -84,7 +84,7 @@ func (k *socket) frame(raw []byte) (websocket.MessageType, []byte, error) {
 	return websocket.MessageBinary, k.zipped.Bytes(), err
 }
 
-// wakeWriter has the writer look for what is to be written.
+// wakeWriter makes the writer check for data to send.
 func (k *socket) wakeWriter() {
 	select {
 	case k.wake <- struct{}{}:
@@ -92,10 +92,10 @@ func (k *socket) wakeWriter() {
 	}
 }
 
-// heartbeat is how often clients must beat.
+// heartbeat is the interval of clients' heartbeats.
 func (s *Sim) heartbeat() time.Duration { return max(s.guild.Scale(heartbeatEvery), heartbeatAtLeast) }
 
-// socket takes a client's connection and serves it to its end.
+// socket accepts a client's connection and serves it to its end.
 func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	zlibStream := q.Get("compress") == "zlib-stream"
@@ -107,7 +107,7 @@ func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Accept has answered
 	}
-	ws.SetReadLimit(1 << 16) // Discord's is 4096; clients are told so by a close, which decode does
+	ws.SetReadLimit(1 << 16) // Discord's is 4096; decode reports it to clients with a close code
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	k := &socket{sim: s, ws: ws, wake: make(chan struct{}, 1), beat: make(chan struct{}, 1), cancel: cancel}
@@ -137,7 +137,7 @@ func (s *Sim) socket(w http.ResponseWriter, r *http.Request) {
 	_ = ws.CloseNow() // mostly closed already
 }
 
-// send queues something that is not an event. The lock is held.
+// send queues a non-event. The caller holds the lock.
 func (k *socket) send(op int, data any) {
 	raw, err := json.Marshal(object{"op": op, "d": data, "s": nil, "t": nil})
 	if err != nil {
@@ -147,7 +147,7 @@ func (k *socket) send(op int, data any) {
 	k.wakeWriter()
 }
 
-// shut closes with a code after what is queued. The lock is held.
+// shut closes with a code after the queued data. The caller holds the lock.
 func (k *socket) shut(code int, reason string) {
 	if k.code == 0 {
 		k.code, k.reason = code, reason
@@ -155,7 +155,7 @@ func (k *socket) shut(code int, reason string) {
 	k.wakeWriter()
 }
 
-// next takes what is to be written. A deaf gateway has nothing to say.
+// next takes data to send. A deaf gateway sends nothing.
 func (k *socket) next() (list [][]byte, code int, reason string) {
 	k.sim.mu.Lock()
 	defer k.sim.mu.Unlock()
@@ -227,7 +227,7 @@ func (k *socket) read(ctx context.Context) {
 			var closed websocket.CloseError
 			if errors.As(err, &closed) && (closed.Code == 1000 || closed.Code == 1001) {
 				k.sim.mu.Lock()
-				k.sim.forget(k.session) // who says goodbye cannot resume
+				k.sim.forget(k.session) // a client that closes cleanly cannot resume
 				k.sim.mu.Unlock()
 			}
 			return
@@ -246,7 +246,7 @@ func (k *socket) read(ctx context.Context) {
 	}
 }
 
-// handle answers one payload. The lock is held.
+// handle answers one payload. The caller holds the lock.
 func (s *Sim) handle(k *socket, p payload) {
 	if k.session == nil && p.Op != opHeartbeat && p.Op != opIdentify && p.Op != opResume {
 		if p.Op == opPresence || p.Op == opVoice || p.Op == opMembers {
@@ -262,7 +262,7 @@ func (s *Sim) handle(k *socket, p payload) {
 		case k.beat <- struct{}{}:
 		default:
 		}
-		k.send(opAck, nil) // which a deaf gateway does not write
+		k.send(opAck, nil) // which a deaf gateway does not send
 	case opIdentify:
 		s.identify(k, p.D)
 	case opResume:
@@ -319,7 +319,7 @@ func trimBot(token string) string {
 	return token
 }
 
-// open begins a session: READY, and the guild where it is asked for.
+// open starts a session: READY, and the guild if requested.
 func (s *Sim) open(k *socket, who *guild.Account, intents int, shard [2]int) {
 	n := &session{id: fmt.Sprintf("%x", uint64(s.guild.NewID())), who: who, intents: intents, shard: shard, keep: s.opts.Replay, socket: k}
 	s.forgetOldest(who)
@@ -351,7 +351,7 @@ func (s *Sim) connectionsChanged() {
 	s.changed = make(chan struct{})
 }
 
-// tell sends something to one session alone, past the faults.
+// tell sends something to one session only, bypassing faults.
 func (s *Sim) tell(n *session, name string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -398,10 +398,10 @@ func (s *Sim) resume(k *socket, raw json.RawMessage) {
 	s.connectionsChanged()
 }
 
-// awayMost is how many sessions without a socket a bot may leave behind; a bot that is killed often would leave any number.
+// awayMost limits a bot's disconnected sessions; a bot that is killed often would leave any number.
 const awayMost = 4
 
-// forgetOldest ends the oldest sessions of a bot that nobody came back to.
+// forgetOldest ends a bot's oldest disconnected sessions.
 func (s *Sim) forgetOldest(who *guild.Account) {
 	var away []*session
 	for _, n := range s.sessions {
@@ -425,10 +425,10 @@ func (s *Sim) forget(n *session) {
 	}
 }
 
-// mostFound is how many members a search may give.
+// mostFound is the maximum number of members in a search result.
 const mostFound = 100
 
-// members answers a request for members: all, those whose names begin with a text, or some by their ids.
+// members answers a request for members: all, those with a name prefix, or some by their ids.
 func (s *Sim) members(k *socket, raw json.RawMessage) {
 	var b struct {
 		Guild guild.ID        `json:"guild_id"`
@@ -450,7 +450,7 @@ func (s *Sim) members(k *socket, raw json.RawMessage) {
 		ids = []guild.ID{one}
 	}
 	if b.Guild != s.guild.ID {
-		return // Discord says nothing of guilds that the bot is not in
+		return // Discord ignores guilds that the bot is not in
 	}
 	found, missing := []*guild.Member{}, []guild.ID{}
 	for _, id := range ids {

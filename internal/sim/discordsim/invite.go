@@ -4,8 +4,7 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// Invite brings a bot into the guild that was away: its connections hear of the guild, as when somebody with the right to
-// authorizes it on Discord.
+// Invite adds a bot to the guild that was away: its connections get the guild, as when somebody with the permission authorizes it on Discord.
 func (s *Sim) Invite(bot string) error {
 	return s.as(bot, func(a *guild.Account) error {
 		if err := s.guild.Invite(a); err != nil {

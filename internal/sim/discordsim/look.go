@@ -10,7 +10,7 @@ import (
 	"chorus/internal/sim/discordsim/jsonobject"
 )
 
-// Parent is the category or channel that a channel hangs under; 0: none.
+// Parent returns the category or parent channel of a channel; 0: none.
 func (s *Sim) Parent(channel string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -20,7 +20,7 @@ func (s *Sim) Parent(channel string) guild.ID {
 	return 0
 }
 
-// Nick is what somebody is called in the guild; "": by their own name.
+// Nick returns somebody's nickname in the guild; "": none.
 func (s *Sim) Nick(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -30,7 +30,7 @@ func (s *Sim) Nick(name string) string {
 	return ""
 }
 
-// Rename gives a channel another name, as whoever keeps the guild would.
+// Rename renames a channel, as the guild's owner would.
 func (s *Sim) Rename(channel, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +45,7 @@ func (s *Sim) Rename(channel, name string) error {
 	return s.guild.UpdateChannel(c, apierror.Patch{"name": raw})
 }
 
-// Count is how many channels have a name.
+// Count counts the channels with a name.
 func (s *Sim) Count(channel string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +58,7 @@ func (s *Sim) Count(channel string) int {
 	return n
 }
 
-// Install is a person installing a bot's application for themselves: its commands that allow it
-// come along wherever they are.
+// Install installs a bot's application for a person: its commands that allow it are then available to them everywhere.
 func (s *Sim) Install(person, bot string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,7 +70,7 @@ func (s *Sim) Install(person, bot string) error {
 	return nil
 }
 
-// Choices are the values that can be chosen in a menu of a message.
+// Choices returns the values of a menu of a message.
 func (s *Sim) Choices(message guild.ID, customID string) (out []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,8 +82,8 @@ func (s *Sim) Choices(message guild.ID, customID string) (out []string) {
 	return out
 }
 
-// Restore puts another body in the place of a message's, as if an earlier version of its author
-// had written it. No client could do that: what has components of the second version keeps them.
+// Restore replaces the body of a message, as if an earlier version of its author had written it. No client could do
+// that, because components of the second version stay.
 func (s *Sim) Restore(message guild.ID, body []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,10 +2,10 @@ package discordsim
 
 import "chorus/internal/sim/discordsim/guild"
 
-// object is a part of a message that the simulator passes on as it came.
+// object is a part of a message that the simulator passes on unchanged.
 type object = map[string]any
 
-// What those need who use a Sim: the guild's words for what they give it and get from it.
+// Aliases for users of a Sim: the guild's types for its input and output.
 type (
 	ID          = guild.ID
 	Message     = guild.Message
@@ -29,5 +29,5 @@ const (
 	TypePrivateThread = guild.TypePrivateThread
 )
 
-// ParseID reads a snowflake as a client writes it in a path.
+// ParseID parses a snowflake in a path.
 func ParseID(s string) (ID, error) { return guild.ParseID(s) }

@@ -8,34 +8,33 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// Options say what guild there is and how fast its time runs. The zero value is a
-// small guild that can be talked to: one bot, two people, three channels.
+// Options describe the guild and the speed of its time. The zero value is a small usable guild: one bot, two people, three channels.
 type Options struct {
-	// Addr is where to listen; empty: a free port of this machine.
+	// Addr is the address to listen on; empty: a free port of this machine.
 	Addr string `yaml:"-"`
-	// TimeScale makes rate limits, time-outs and scripts run so many times faster; 0: 1.
+	// TimeScale speeds up rate limits, time-outs and scripts; 0: 1.
 	TimeScale float64 `yaml:"timeScale"`
-	// NoRateLimits answers however often it is asked.
+	// NoRateLimits turns rate limits off.
 	NoRateLimits bool `yaml:"noRateLimits"`
-	// Replay is how many events a session keeps for a resume; 0: 10,000.
+	// Replay is how many events a session stores for a resume; 0: 10,000.
 	Replay int `yaml:"replay"`
 	// Shards is how many connections a bot is told to make; 0: 1. They may all identify at once.
 	Shards int `yaml:"shards"`
-	// Clock is what time it is; nil: the machine's.
+	// Clock is the clock; nil: the machine's.
 	Clock Clock `yaml:"-"`
 
 	Guild string `yaml:"guild"`
-	// System is the channel in which Discord greets newcomers; "": there is none.
+	// System is the channel in which Discord greets new members; "": none.
 	System   string              `yaml:"system"`
 	Bots     []guild.BotSpec     `yaml:"bots"`
 	People   []guild.PersonSpec  `yaml:"people"`
 	Roles    []guild.RoleSpec    `yaml:"roles"`
 	Channels []guild.ChannelSpec `yaml:"channels"`
-	// Script is played from the start on, one step after the other.
+	// Script is played from the start, one step after the other.
 	Script []Step `yaml:"script"`
 }
 
-// Clock tells the time and calls when some of it has passed. Both are called from several goroutines.
+// Clock returns the time and calls functions later. It is used by several goroutines.
 type Clock interface {
 	Now() time.Time
 	// AfterFunc calls f in its own goroutine after d, unless stop is called before.
@@ -51,7 +50,7 @@ func (wallClock) AfterFunc(d time.Duration, f func()) func() bool {
 
 var _ Clock = wallClock{}
 
-// filled is o with what was left out.
+// filled returns o with defaults.
 func (o Options) filled() (Options, error) {
 	o.Addr = cmp.Or(o.Addr, "127.0.0.1:0")
 	o.TimeScale = cmp.Or(o.TimeScale, 1)

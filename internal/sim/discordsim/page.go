@@ -45,11 +45,10 @@ func servePage(w http.ResponseWriter, name string) {
 		"form-action 'none'; base-uri 'none'; frame-ancestors 'none'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(data) // who went away sees nothing
+	_, _ = w.Write(data) // the client is gone
 }
 
-// pageState is what the page draws: the places a person sees, and one of them in full. Who
-// says no token, or no place, gets the first.
+// pageState is the data of the page: the places that a person sees, and one of them in full. Without a token or place, it uses the first.
 func (s *Sim) pageState(token string, at guild.ID) any {
 	me := s.guild.AccountByToken(token)
 	if me != nil && me.Bot {
@@ -93,7 +92,7 @@ func (s *Sim) pageState(token string, at guild.ID) any {
 	return out
 }
 
-// places are the channels that a person sees, each with its threads behind it.
+// places returns the channels that a person sees, each followed by its threads.
 func (s *Sim) places(me *guild.Account) []*guild.Channel {
 	out := []*guild.Channel{}
 	for _, c := range s.guild.Channels {

@@ -23,12 +23,12 @@ func (s *Sim) as(name string, do func(*guild.Account) error) error {
 	return do(a)
 }
 
-// Say is a person writing into a channel, named by its name or its id.
+// Say sends a message as a person into a channel, given by name or id.
 func (s *Sim) Say(person, channel, text string) (guild.ID, error) {
 	return s.Post(person, channel, guild.Said{Text: text})
 }
 
-// Reply is a person answering a message, where that is.
+// Reply answers a message as a person, in its channel.
 func (s *Sim) Reply(person string, to guild.ID, text string) (guild.ID, error) {
 	s.mu.Lock()
 	c, _, err := s.guild.FindMessage(to)
@@ -58,7 +58,7 @@ func (s *Sim) Post(person, channel string, what guild.Said) (id guild.ID, err er
 	return id, err
 }
 
-// Edit is somebody changing the text of their message.
+// Edit changes the text of somebody's own message.
 func (s *Sim) Edit(person string, message guild.ID, text string) error {
 	return s.as(person, func(a *guild.Account) error {
 		c, m, err := s.guild.FindMessage(message)
@@ -69,7 +69,7 @@ func (s *Sim) Edit(person string, message guild.ID, text string) error {
 	})
 }
 
-// Delete is somebody deleting a message of theirs, or one that they may delete.
+// Delete deletes a message as somebody who may delete it.
 func (s *Sim) Delete(person string, message guild.ID) error {
 	return s.as(person, func(a *guild.Account) error {
 		c, m, err := s.guild.FindMessage(message)
@@ -84,12 +84,12 @@ func (s *Sim) Delete(person string, message guild.ID) error {
 	})
 }
 
-// React puts an emoji under a message; Unreact takes it away.
+// React adds an emoji to a message as a person; Unreact removes it.
 func (s *Sim) React(person string, message guild.ID, emoji string) error {
 	return s.reaction(person, message, emoji, s.guild.React)
 }
 
-// Unreact takes a person's emoji away.
+// Unreact removes a person's emoji.
 func (s *Sim) Unreact(person string, message guild.ID, emoji string) error {
 	return s.reaction(person, message, emoji, func(a *guild.Account, c *guild.Channel, m *guild.Message, e guild.Emoji) error {
 		return s.guild.Unreact(a.ID, c, m, e)
@@ -161,7 +161,7 @@ func (s *Sim) Archive(thread guild.ID, locked bool) error {
 	return nil
 }
 
-// DeleteChannel deletes a channel, by its name or id, with everything in it.
+// DeleteChannel deletes a channel, by its name or id, with its contents.
 func (s *Sim) DeleteChannel(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,7 +172,7 @@ func (s *Sim) DeleteChannel(name string) error {
 	return err
 }
 
-// Click is a person pressing a button, or choosing values of a select menu.
+// Click presses a button, or chooses values of a select menu, as a person.
 func (s *Sim) Click(person string, message guild.ID, customID string, values ...string) (guild.Interaction, error) {
 	data := object{"custom_id": customID}
 	if len(values) > 0 {
@@ -191,18 +191,17 @@ func (s *Sim) Click(person string, message guild.ID, customID string, values ...
 	})
 }
 
-// Slash is a person using a bot's command: "agent init" is the command agent with its
-// subcommand init. Options are by their names.
+// Slash uses a bot's command as a person: "agent init" is the command agent with its subcommand init. Options are given by name.
 func (s *Sim) Slash(person, channel, bot, command string, options map[string]any) (guild.Interaction, error) {
 	return s.command(guild.InteractCommand, person, channel, bot, command, options, "")
 }
 
-// Complete asks a bot for what could stand in the option called focus.
+// Complete asks a bot for completions of the option called focus.
 func (s *Sim) Complete(person, channel, bot, command string, options map[string]any, focus string) (guild.Interaction, error) {
 	return s.command(guild.InteractAutocomplete, person, channel, bot, command, options, focus)
 }
 
-// Menu is a person using a bot's command in the menu of a message.
+// Menu uses a bot's command in the menu of a message as a person.
 func (s *Sim) Menu(person, bot, command string, message guild.ID) (guild.Interaction, error) {
 	return s.interact(person, func() (*guild.InteractionBody, error) {
 		c, _, err := s.guild.FindMessage(message)
@@ -218,8 +217,7 @@ func (s *Sim) Menu(person, bot, command string, message guild.ID) (guild.Interac
 	})
 }
 
-// Upload puts a file where the clients of people put those that go along with a command, and
-// gives the value of the option that names it.
+// Upload stores a file where people's clients put files for a command, and returns the value of the option.
 func (s *Sim) Upload(channel, name string, data []byte) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +246,7 @@ func (s *Sim) command(kind int, person, channel, bot, command string, options ma
 	})
 }
 
-// commandData puts options under the subcommands of a command.
+// commandData nests options under the subcommands of a command.
 func commandData(command string, options map[string]any, focus string) object {
 	var list []any
 	for name, value := range options {
@@ -275,7 +273,7 @@ func commandData(command string, options map[string]any, focus string) object {
 	return data
 }
 
-// Submit is a person sending a modal that is open before them, with values by custom id.
+// Submit sends the open modal as a person, with values by custom id.
 func (s *Sim) Submit(person, customID string, values map[string]string) (guild.Interaction, error) {
 	return s.interact(person, func() (*guild.InteractionBody, error) {
 		return s.guild.Submission(person, customID, values)
@@ -336,8 +334,8 @@ func (s *Sim) Messages(channel string) ([]guild.Message, error) {
 	return s.guild.AllMessages(c), nil
 }
 
-// WaitMessage waits for a message, in any channel, that fits as it stands now: also one that
-// was there before, also one that an edit made fit.
+// WaitMessage waits for a message in any channel that matches in its current form, including existing messages and those
+// that match after an edit.
 func (s *Sim) WaitMessage(ctx context.Context, fits func(guild.Message) bool) (found guild.Message, err error) {
 	var seen uint64
 	err = s.wait(ctx, "a message", func() (there bool) {
@@ -354,14 +352,14 @@ func (s *Sim) WaitConnected(ctx context.Context, bot string) error {
 	})
 }
 
-// WaitGone waits until a bot has no open session: it went, or was thrown out.
+// WaitGone waits until a bot has no open session: it disconnected, or was disconnected.
 func (s *Sim) WaitGone(ctx context.Context, bot string) error {
 	return s.wait(ctx, bot+" to go", func() bool {
 		return !slices.ContainsFunc(s.sessions, func(n *session) bool { return n.who.Username == bot && n.socket != nil })
 	})
 }
 
-// WaitCommand waits until a bot has told of a command, or of an entry in a menu, with this name.
+// WaitCommand waits until a bot has registered a command or a menu entry with this name.
 func (s *Sim) WaitCommand(ctx context.Context, bot, name string) error {
 	return s.wait(ctx, "the command "+name, func() bool {
 		app := s.guild.AccountNamed(bot)
@@ -369,7 +367,7 @@ func (s *Sim) WaitCommand(ctx context.Context, bot, name string) error {
 	})
 }
 
-// WaitEvent waits for an event that happened after Start, by its name.
+// WaitEvent waits for an event since Start, by its name.
 func (s *Sim) WaitEvent(ctx context.Context, fits func(Happening) bool) (found Happening, err error) {
 	seen := 0
 	err = s.wait(ctx, "an event", func() bool {
@@ -387,7 +385,7 @@ func (s *Sim) WaitEvent(ctx context.Context, fits func(Happening) bool) (found H
 	return found, err
 }
 
-// Vote is a person choosing an answer of a poll, by its number from 1 on.
+// Vote chooses an answer of a poll as a person, by its number from 1 on.
 func (s *Sim) Vote(person string, message guild.ID, answer int) error {
 	return s.as(person, func(a *guild.Account) error {
 		c, m, err := s.guild.FindMessage(message)

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// OpenPost is a person beginning a post in a forum, with tags by their names.
+// OpenPost starts a post in a forum as a person, with tags by name.
 func (s *Sim) OpenPost(person, forum, title, text string, tags ...string) (id guild.ID, err error) {
 	err = s.as(person, func(a *guild.Account) error {
 		c, err := s.guild.FindChannel(forum)
@@ -40,7 +40,7 @@ type ForumPost struct {
 	Archived, Locked bool
 }
 
-// Posts are those of a forum, in the order in which they were begun.
+// Posts returns the posts of a forum, in order of creation.
 func (s *Sim) Posts(forum string) ([]ForumPost, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *Sim) Posts(forum string) ([]ForumPost, error) {
 	return out, nil
 }
 
-// SetTags gives a forum these tags, by their names.
+// SetTags sets the tags of a forum, by name.
 func (s *Sim) SetTags(forum string, names ...string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *Sim) SetTags(forum string, names ...string) error {
 	return s.guild.ChangeTags(c, tags)
 }
 
-// Tags are the names of a forum's tags.
+// Tags returns the names of a forum's tags.
 func (s *Sim) Tags(forum string) ([]string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

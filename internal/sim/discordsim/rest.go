@@ -16,20 +16,20 @@ import (
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
-// bodyLimit is the most that one request may carry: ten files and a little.
+// bodyLimit is the maximum size of a request: ten files and a little.
 const bodyLimit = 10*guild.AttachmentLimit + 1<<20
 
-// call is one request, while it is answered. The lock is held around its handler.
+// call is one request while it is answered. Its handler runs with the lock held.
 type call struct {
 	*http.Request
 	guild  *guild.Guild
 	who    *guild.Account
 	body   json.RawMessage
 	files  []guild.Upload
-	status int // of a good answer; 0: 200, or 204 where there is nothing to say
+	status int // of a success; 0: 200, or 204 without a body
 }
 
-// handler answers a call: with something to show, with nil, or with an error.
+// handler answers a call: with a value, with nil, or with an error.
 type handler func(*call) (any, error)
 
 // needs says who may use a route.
@@ -37,10 +37,10 @@ type needs int
 
 const (
 	withAccount needs = iota // a bot or a person
-	withNobody               // the path carries a token of its own, or it is open
+	withNobody               // the path contains its own token, or it is open
 )
 
-// route mounts a handler at a method and path, as Go's mux writes them.
+// route mounts a handler at a method and path, in the syntax of Go's mux.
 func (s *Sim) route(pattern string, n needs, h handler) {
 	method, path, _ := strings.Cut(pattern, " ")
 	serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, pattern, n, h) }
@@ -82,7 +82,7 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	out, err := h(c)
 	var raw []byte
 	if err == nil && out != nil {
-		raw, err = json.Marshal(out) // with the lock, since out points into the guild
+		raw, err = json.Marshal(out) // with the lock, because out points into the guild
 	}
 	var late *Fault
 	if actor == nil || actor.Bot {
@@ -107,7 +107,7 @@ func (s *Sim) answer(w http.ResponseWriter, r *http.Request, pattern string, n n
 	}
 }
 
-// owner is the bot behind a token in the path, of an interaction or its follow-ups; nil: nobody knows.
+// owner returns the bot of a token in the path, of an interaction or its follow-ups; nil: unknown.
 func (s *Sim) owner(r *http.Request) *guild.Account {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -124,7 +124,7 @@ func nameOf(a *guild.Account) string {
 	return a.Username
 }
 
-// account is who asks, by the token. Bots must say that they are bots.
+// account returns the caller, by the token. Bots must identify as bots.
 func (s *Sim) account(r *http.Request) (*guild.Account, error) {
 	kind, token, two := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !two {
@@ -139,7 +139,7 @@ func (s *Sim) account(r *http.Request) (*guild.Account, error) {
 	return a, nil
 }
 
-// limit asks the limiter. People are not limited; what carries its own token does not count globally.
+// limit asks the limiter. People are not limited; requests with their own token do not count globally.
 func (s *Sim) limit(who *guild.Account, r *http.Request, pattern, said string, n needs) ratelimit.Verdict {
 	if s.opts.NoRateLimits || who == nil && n == withAccount || who != nil && !who.Bot {
 		return ratelimit.Free()
@@ -153,7 +153,7 @@ func (s *Sim) limit(who *guild.Account, r *http.Request, pattern, said string, n
 	return s.limits.Ask(asked)
 }
 
-// majorOf is the part of a path that has buckets of its own: a channel, a guild, a webhook with its token.
+// majorOf is the part of a path with its own buckets: a channel, a guild, a webhook with its token.
 func majorOf(r *http.Request) string {
 	for _, name := range []string{"channel", "guild", "webhook"} {
 		if v := r.PathValue(name); v != "" {
@@ -163,7 +163,7 @@ func majorOf(r *http.Request) string {
 	return ""
 }
 
-// read takes the body: JSON, or a form of which one part is JSON and the others are files.
+// read parses the body: JSON, or a form with a JSON part and files.
 func (c *call) read(w http.ResponseWriter) error {
 	if c.Body == nil || c.Method == http.MethodGet || c.Method == http.MethodHead {
 		return nil
@@ -191,7 +191,7 @@ func tooLarge(err error) error {
 	return apierror.Refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON.")
 }
 
-// readForm reads a multipart body: payload_json, and files under files[n].
+// readForm parses a multipart body: payload_json, and files under files[n].
 func readForm(r *multipart.Reader) (json.RawMessage, []guild.Upload, error) {
 	var body json.RawMessage
 	var files []guild.Upload
@@ -229,7 +229,7 @@ func fail(w http.ResponseWriter, v ratelimit.Verdict, err error) {
 	if !v.Counted() {
 		v.Headers(w.Header())
 	}
-	if e.Code == 20016 { // slow mode is told like a rate limit, though it is none
+	if e.Code == 20016 { // slow mode is reported like a rate limit, though it is none
 		w.Header().Set("Retry-After", "1")
 		show(w, e.Status, object{"message": e.Message, "code": e.Code, "retry_after": 1, "global": false})
 		return
@@ -249,10 +249,10 @@ func write(w http.ResponseWriter, status int, raw []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(raw)))
 	w.WriteHeader(status)
-	_, _ = w.Write(raw) // who went away hears nothing
+	_, _ = w.Write(raw) // the client is gone
 }
 
-// id reads a snowflake of the path; what is none is an unknown thing of that kind.
+// id parses a snowflake in the path; an invalid one is an unknown thing of that kind.
 func (c *call) id(name string) guild.ID {
 	id, err := guild.ParseID(c.PathValue(name))
 	if err != nil {
@@ -261,15 +261,15 @@ func (c *call) id(name string) guild.ID {
 	return id
 }
 
-// decode reads the body.
+// decode parses the body.
 func (c *call) decode(into any) error { return apierror.Decode(c.body, into) }
 
-// place is the channel of the path.
+// place returns the channel in the path.
 func (c *call) place(need guild.Perm) (*guild.Channel, error) {
 	return c.guild.Place(c.who, c.id("channel"), need)
 }
 
-// at is the channel and the message of the path.
+// at returns the channel and the message in the path.
 func (c *call) at(need guild.Perm) (*guild.Channel, *guild.Message, error) {
 	in, err := c.place(need)
 	if err != nil {
@@ -282,7 +282,7 @@ func (c *call) at(need guild.Perm) (*guild.Channel, *guild.Message, error) {
 	return in, m, nil
 }
 
-// query reads a number of the query, within bounds.
+// query parses a number in the query, within bounds.
 func (c *call) query(name string, otherwise, least, most int) (int, error) {
 	s := c.URL.Query().Get(name)
 	if s == "" {
@@ -307,7 +307,7 @@ func (c *call) queryID(name string) (guild.ID, error) {
 	return id, nil
 }
 
-// waitOr waits for d; false: the guild ended or the client went away before.
+// waitOr waits for d; false: the guild ended or the client left first.
 func waitOr(quit <-chan struct{}, gone <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -36,7 +36,7 @@ func (s *Sim) routesApps() {
 }
 
 func applicationView(a *guild.Account) object {
-	flags := 0 // that the owner switched the intents on, as small applications have it
+	flags := 0 // whether the owner enabled the intents, as small applications have it
 	for intent, flag := range map[int]int{guild.IntentPresences: 1 << 13, guild.IntentMembers: 1 << 15, guild.IntentContent: 1 << 19} {
 		if a.Privileged&intent != 0 {
 			flags |= flag
@@ -46,7 +46,7 @@ func applicationView(a *guild.Account) object {
 		"bot_require_code_grant": false, "verify_key": "", "team": nil, "flags": flags, "tags": []string{}, "summary": ""}
 }
 
-// app is the application of the path, which must be the asker.
+// app returns the application in the path, which must be the caller.
 func (c *call) app() error {
 	if c.id("application") != c.who.ID {
 		return apierror.Refuse(http.StatusForbidden, 20012, "You are not authorized to perform this action on this application")
@@ -75,7 +75,7 @@ func (s *Sim) routesCommands(base string, here bool) {
 		if err := cmp.Or(c.app(), c.decode(&list)); err != nil {
 			return nil, err
 		}
-		defer s.connectionsChanged() // somebody may wait for one of them
+		defer s.connectionsChanged() // somebody may be waiting for one of them
 		return c.guild.OverwriteCommands(c.who, scope(c), list)
 	})
 	s.route("POST "+base, withAccount, func(c *call) (any, error) {

@@ -186,7 +186,7 @@ func (s *Sim) routesThreads() {
 	}
 }
 
-// userID is the user of the path, who may be the asker.
+// userID is the user in the path; it may be the caller.
 func (c *call) userID() guild.ID {
 	if c.PathValue("user") == "@me" {
 		return c.who.ID
@@ -202,7 +202,7 @@ func (c *call) thread() (*guild.Channel, error) {
 	return t, err
 }
 
-// joinedIn are the asker's memberships of threads.
+// joinedIn returns the caller's memberships of threads.
 func (c *call) joinedIn(threads []*guild.Channel) []object {
 	out := []object{}
 	for _, t := range threads {

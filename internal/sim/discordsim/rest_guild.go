@@ -8,7 +8,7 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// inGuild looks at the guild of the path.
+// inGuild checks the guild in the path.
 func (c *call) inGuild() error {
 	if c.id("guild") != c.guild.ID {
 		return apierror.NotFound(10004, "Guild")
@@ -48,7 +48,7 @@ func (s *Sim) routesGuild() {
 	})
 }
 
-// role is the role of the path; with a need it must also stand below the asker's.
+// role returns the role in the path; with a need it must also be below the caller's.
 func (c *call) role(need guild.Perm) (*guild.Role, error) {
 	if err := c.inGuild(); err != nil {
 		return nil, err

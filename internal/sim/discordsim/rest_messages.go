@@ -46,7 +46,7 @@ func (s *Sim) routesMessages() {
 			return nil
 		})
 	})
-	// The last part is "reactions"; spelled out it would stand beside pins/{message}, and the mux could not choose.
+	// The last part is "reactions"; as a literal it would conflict with pins/{message} in the mux.
 	s.route("DELETE "+message+"/{what}", withAccount, func(c *call) (any, error) {
 		if c.PathValue("what") != "reactions" {
 			return nil, apierror.Refuse(http.StatusNotFound, 0, "404: Not Found")
@@ -60,7 +60,7 @@ func (s *Sim) routesMessages() {
 	s.route("GET "+message+"/reactions/{emoji}", withAccount, getReactions)
 }
 
-// show is a message as the asker sees it.
+// show is a message as the caller sees it.
 func (c *call) show(m *guild.Message, err error) (any, error) {
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func getMessages(c *call) (any, error) {
 		return nil, err
 	}
 	if !c.guild.Rights(c.who, in).Has(guild.PermReadHistory) {
-		return []guild.Message{}, nil // Discord says nothing rather than no
+		return []guild.Message{}, nil // Discord ignores it instead of refusing
 	}
 	return c.list(in.History(limit, before, after, around)), nil
 }

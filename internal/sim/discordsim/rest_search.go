@@ -18,7 +18,7 @@ type foundMessage struct {
 	Hit bool `json:"hit"`
 }
 
-// searchMessages looks through every channel that the asker can read the history of, the newest first.
+// searchMessages searches every channel whose history the caller can read, newest first.
 func searchMessages(c *call) (any, error) {
 	q := c.URL.Query()
 	limit, err1 := c.query("limit", 25, 1, 25)
@@ -46,7 +46,7 @@ func searchMessages(c *call) (any, error) {
 	})
 	total := len(hits)
 	hits = hits[min(offset, total):min(offset+limit, total)]
-	groups := [][]foundMessage{} // of each hit and what stands around it, which Discord leaves out now
+	groups := [][]foundMessage{} // of each hit and its surroundings, which Discord leaves out now
 	for _, m := range hits {
 		groups = append(groups, []foundMessage{{c.guild.ViewMessage(m, c.who.ID, false), true}})
 	}

@@ -99,7 +99,7 @@ func (c *call) webhooks(fits func(*guild.Webhook) bool) []*guild.Webhook {
 	return out
 }
 
-// webhook is the webhook of the path: by its token, or by the asker's right to manage it.
+// webhook returns the webhook in the path: by its token, or by the caller's permission to manage it.
 func (c *call) webhook() (*guild.Webhook, error) {
 	h, err := c.guild.Webhook(c.id("webhook"), c.PathValue("token"))
 	if err != nil || c.PathValue("token") != "" {
@@ -111,7 +111,7 @@ func (c *call) webhook() (*guild.Webhook, error) {
 	return h, nil
 }
 
-// postWebhook is one path for two things: a webhook's message, and a further answer to an interaction.
+// postWebhook serves one path for two things: a webhook's message, and a follow-up of an interaction.
 func postWebhook(c *call) (any, error) {
 	b, err := guild.DecodeMessage(c.body, c.files)
 	if err != nil {
@@ -139,7 +139,7 @@ func postWebhook(c *call) (any, error) {
 	return c.show(m, nil)
 }
 
-// written is the message of the path, which a webhook or an interaction wrote; answer: it was an interaction.
+// written returns the message in the path, which a webhook or an interaction wrote; answer: it was an interaction.
 func (c *call) written() (in *guild.Channel, m *guild.Message, answer bool, err error) {
 	var id guild.ID
 	if c.PathValue("message") != "@original" {

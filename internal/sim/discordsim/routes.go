@@ -8,7 +8,7 @@ import (
 	"chorus/internal/sim/discordsim/ratelimit"
 )
 
-// routes mounts everything.
+// routes mounts all routes.
 func (s *Sim) routes() {
 	s.routesMessages()
 	s.routesPolls()
@@ -35,7 +35,7 @@ func (s *Sim) routes() {
 	s.routesPage()
 }
 
-// attachmentRoute is the one of Discord's store of files.
+// attachmentRoute serves attachments, like Discord's CDN.
 const attachmentRoute = "GET /attachments/{channel}/{id}/{name}"
 
 func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
@@ -50,8 +50,8 @@ func (s *Sim) attachment(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	// The bytes came from somebody: a browser must not take them for a page of ours.
+	// The bytes are untrusted: a browser must not treat them as a page of ours.
 	w.Header().Set("Content-Security-Policy", "sandbox; default-src 'none'")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write(data) // who went away gets nothing
+	_, _ = w.Write(data) // the client is gone
 }

@@ -12,17 +12,17 @@ import (
 	"chorus/internal/yamltext"
 )
 
-// Step is one line of a script: somebody does one thing. What it made can be named by
-// Label and be used by later steps in On; there "last" is the newest message of the channel.
+// Step is one line of a script: somebody does one thing. Label names its result for later steps to use in On; there,
+// "last" is the newest message of the channel.
 type Step struct {
-	After Span   `yaml:"after" json:"after,omitempty"` // how long to wait before it, in the guild's time
+	After Span   `yaml:"after" json:"after,omitempty"` // how long to wait first, in the guild's time
 	As    string `yaml:"as" json:"as,omitempty"`
 	In    string `yaml:"in" json:"in,omitempty"`
 	On    string `yaml:"on" json:"on,omitempty"`
 	Label string `yaml:"label" json:"label,omitempty"`
 
 	Say     string            `yaml:"say" json:"say,omitempty"`     // with On it is a reply
-	Files   map[string]string `yaml:"files" json:"files,omitempty"` // with Say: texts by their names
+	Files   map[string]string `yaml:"files" json:"files,omitempty"` // with Say: texts by file name
 	Edit    string            `yaml:"edit" json:"edit,omitempty"`
 	Delete  bool              `yaml:"delete" json:"delete,omitempty"`
 	React   string            `yaml:"react" json:"react,omitempty"`
@@ -40,7 +40,7 @@ type Step struct {
 	Fault   *Fault            `yaml:"fault" json:"fault,omitempty"`
 	Clear   bool              `yaml:"clear" json:"clear,omitempty"`
 	Invite  string            `yaml:"invite" json:"invite,omitempty"` // a bot that is away
-	// Wait waits for a message of As in In that contains this, and labels it.
+	// Wait waits for a message of As in In that contains this text, and labels it.
 	Wait   string `yaml:"wait" json:"wait,omitempty"`
 	Within Span   `yaml:"within" json:"within,omitempty"`
 }
@@ -48,7 +48,7 @@ type Step struct {
 // Span is a duration, written like 1.5s.
 type Span time.Duration
 
-// UnmarshalText reads what time.ParseDuration reads.
+// UnmarshalText parses a duration as time.ParseDuration does.
 func (d *Span) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	*d = Span(v)
@@ -58,7 +58,7 @@ func (d *Span) UnmarshalText(text []byte) error {
 // MarshalText writes it the same way.
 func (d Span) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// scriptState is how far a script has come.
+// scriptState is the progress of a script.
 type scriptState struct {
 	Steps  int    `json:"steps"`
 	Played int    `json:"played"`
@@ -80,7 +80,7 @@ func ReadScenario(file string) (Options, error) {
 	return o, nil
 }
 
-// ParseScenario is ReadScenario for what was read. A word that is not known is a mistake.
+// ParseScenario is ReadScenario for a text. An unknown key is an error.
 func ParseScenario(raw []byte) (Options, error) {
 	var o Options
 	if err := yamltext.Read(raw, &o); err != nil {
@@ -94,7 +94,7 @@ func ParseScenario(raw []byte) (Options, error) {
 	return o, nil
 }
 
-// check looks for exactly one thing to do.
+// check requires exactly one action.
 func (t Step) check() error {
 	done := 0
 	for _, is := range []bool{t.Say != "", t.Edit != "", t.Delete, t.React != "", t.Unreact != "", t.Click != "", t.Slash != "", t.Menu != "",
@@ -116,7 +116,7 @@ func (t Step) check() error {
 	return nil
 }
 
-// checkScript holds a script against the guild: its people and channels must be there.
+// checkScript validates a script against the guild: its people and channels must exist.
 func (s *Sim) checkScript(script []Step) error {
 	for i, t := range script {
 		if t.As != "" && s.guild.AccountNamed(t.As) == nil {
@@ -127,7 +127,7 @@ func (s *Sim) checkScript(script []Step) error {
 	return nil
 }
 
-// play runs the script in its own goroutine, which the end waits for.
+// play runs the script in its own goroutine, which Stop waits for.
 func (s *Sim) play() {
 	if len(s.opts.Script) == 0 || !s.begin() {
 		return
@@ -166,7 +166,7 @@ func (s *Sim) actUntilEnd(ctx context.Context, t Step) error {
 	return err
 }
 
-// WaitScript waits until the script has been played, and says what went wrong in it.
+// WaitScript waits until the script has finished, and returns its error.
 func (s *Sim) WaitScript(ctx context.Context) error {
 	var said string
 	err := s.wait(ctx, "the script", func() bool {
@@ -179,7 +179,7 @@ func (s *Sim) WaitScript(ctx context.Context) error {
 	return err
 }
 
-// act does one step and returns what it made.
+// act runs one step and returns what it created.
 func (s *Sim) act(ctx context.Context, t Step) (guild.ID, error) {
 	if err := t.check(); err != nil {
 		return 0, err
@@ -247,7 +247,7 @@ func (s *Sim) do(ctx context.Context, t Step, on guild.ID) (guild.ID, error) {
 	return m.ID, err
 }
 
-// labelled is the message that a step means.
+// labelled returns the message that a step refers to.
 func (s *Sim) labelled(label, in string) (guild.ID, error) {
 	if label == "" {
 		return 0, nil
@@ -272,7 +272,7 @@ func (s *Sim) labelled(label, in string) (guild.ID, error) {
 	return 0, fmt.Errorf("no step before was labelled %q", label)
 }
 
-// files are the step's texts as files.
+// files returns the step's texts as files.
 func (t Step) files() map[string][]byte {
 	out := make(map[string][]byte, len(t.Files))
 	for name, text := range t.Files {

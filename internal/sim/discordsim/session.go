@@ -6,8 +6,8 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// session is what a bot has from IDENTIFY on, over all of its sockets: its number of
-// the last event, and the events that a resume brings again. Sim's lock is around it.
+// session is the state of a bot since IDENTIFY, across all of its sockets: the number of its last event, and the events
+// that a resume sends again. It is guarded by Sim's lock.
 type session struct {
 	id      string
 	who     *guild.Account
@@ -16,16 +16,16 @@ type session struct {
 	seq     int
 	events  []frame
 	keep    int
-	socket  *socket // the one it speaks through now; nil: it is away
+	socket  *socket // the current socket; nil: disconnected
 }
 
-// frame is an event as it goes over the wire.
+// frame is an event as sent.
 type frame struct {
 	seq int
 	raw []byte
 }
 
-// wants is whether the session hears of an event: it may, and it asked for it.
+// wants reports whether the session gets an event: it may see it, and has the intent.
 func (s *session) wants(g *guild.Guild, e guild.Event) bool {
 	if !g.Reaches(e, s.who) {
 		return false
@@ -37,7 +37,7 @@ func (s *session) wants(g *guild.Guild, e guild.Event) bool {
 	return need == 0 || s.intents&need != 0
 }
 
-// mine is Discord's rule for which shard hears of a guild; direct messages go to the first.
+// mine is Discord's rule for which shard gets a guild's events; direct messages go to the first.
 func (s *session) mine(guild guild.ID) bool {
 	if guild == 0 {
 		return s.shard[0] == 0
@@ -45,7 +45,7 @@ func (s *session) mine(guild guild.ID) bool {
 	return int(uint64(guild)>>22%uint64(s.shard[1])) == s.shard[0]
 }
 
-// push gives an event its number and sends it on.
+// push numbers an event and sends it.
 func (s *session) push(name string, data []byte) {
 	s.seq++
 	raw := make([]byte, 0, len(data)+len(name)+40)
@@ -65,7 +65,7 @@ func (s *session) push(name string, data []byte) {
 	}
 }
 
-// since are the events after a number; false: they are no longer all there.
+// since returns the events after a number; false: some of them are no longer available.
 func (s *session) since(seq int) ([]frame, bool) {
 	if seq > s.seq || len(s.events) == 0 {
 		return nil, seq == s.seq

@@ -1,10 +1,9 @@
-// Package discordsim is a Discord that runs here: a guild with people, bots, channels
-// and threads behind the real REST API (v10) and the real gateway, on one port. It promises
-// to be as strict as Discord is (rights, limits, error codes, intents, time-outs), to lose,
-// double, delay and refuse only what it is told to, and to leave nothing behind when it stops.
+// Package discordsim simulates Discord locally: a guild with people, bots, channels and threads behind the real REST API
+// (v10) and the real gateway, on one port. It promises to be as strict as Discord (permissions, limits, error codes,
+// intents, time-outs), to lose, duplicate, delay and refuse only what it is told to, and to leave nothing behind when it
+// stops.
 //
-// Bots talk to it with any client library; people talk over the same API with their own
-// token, by the page, by a script, or by the methods of Sim.
+// Bots use it with any client library; people use the same API with their own token, through the page, a script, or the methods of Sim.
 package discordsim
 
 import (
@@ -25,7 +24,7 @@ type Sim struct {
 	opts  Options
 	url   string
 	mux   *http.ServeMux
-	quit  chan struct{} // closed when the guild ends: whoever waits, ends
+	quit  chan struct{} // closed when the guild ends; all waits end then
 	done  chan struct{} // closed when nothing runs any more
 	close func()
 	tasks sync.WaitGroup // sockets, streams, timers
@@ -37,7 +36,7 @@ type Sim struct {
 	sessions []*session
 	streams  map[*stream]struct{}
 	faults   []*Fault
-	changed  chan struct{} // closed and replaced whenever something happened
+	changed  chan struct{} // closed and replaced on every event
 	log      []Happening
 	timers   map[*func() bool]struct{}
 	script   scriptState
@@ -45,13 +44,13 @@ type Sim struct {
 	called   int    // how many there were
 }
 
-// Happening is an event of the guild, for those who wait for one.
+// Happening is an event of the guild, for waiters.
 type Happening struct {
 	Name string
 	Data []byte // as JSON
 }
 
-// New makes a guild that listens nowhere yet; url is where it will be found.
+// New creates a guild that is not listening yet; url is its future address.
 func New(o Options, url string) (*Sim, error) {
 	o, err := o.filled()
 	if err != nil {
@@ -94,7 +93,7 @@ func Start(ctx context.Context, o Options) (*Sim, error) {
 	ctx, s.close = context.WithCancel(ctx)
 	go func() {
 		defer close(s.done)
-		_ = s.serve(ctx, l) // it ends with the context; there is nobody to tell
+		_ = s.serve(ctx, l) // it ends with the context; nobody needs its error
 	}()
 	s.play()
 	return s, nil
@@ -118,7 +117,7 @@ func StartT(t TB, o Options) *Sim {
 	return s
 }
 
-// Stop ends the guild and waits until nothing of it runs; it may be called twice.
+// Stop ends the guild and waits until nothing of it runs. It may be called twice.
 func (s *Sim) Stop() {
 	s.close()
 	<-s.done
@@ -133,7 +132,7 @@ func (s *Sim) serve(ctx context.Context, l net.Listener) error {
 	context.AfterFunc(ctx, func() {
 		defer close(ended)
 		s.end()
-		_ = srv.Close() // its error is the listener's, which is closing anyway
+		_ = srv.Close() // its error is that of the listener, which is closing anyway
 	})
 	err := srv.Serve(l)
 	s.close()
@@ -145,7 +144,7 @@ func (s *Sim) serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// front counts the handlers, so that the end can wait for them.
+// front counts the handlers, so that Stop can wait for them.
 func (s *Sim) front(w http.ResponseWriter, r *http.Request) {
 	if !s.begin() {
 		return
@@ -154,7 +153,7 @@ func (s *Sim) front(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// begin is a task that the end waits for; false: it has come.
+// begin registers a task that Stop waits for; false: the guild has ended.
 func (s *Sim) begin() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +176,7 @@ func (s *Sim) end() {
 	}
 }
 
-// afterLocked calls f with the lock held after d. The lock is held when it is called.
+// afterLocked calls f with the lock held after d. The caller holds the lock.
 func (s *Sim) afterLocked(d time.Duration, f func()) {
 	if s.stopped {
 		return
@@ -197,7 +196,7 @@ func (s *Sim) afterLocked(d time.Duration, f func()) {
 	s.timers[key] = struct{}{}
 }
 
-// spread takes an event to everybody who may hear it. The lock is held.
+// spread sends an event to everybody who may see it. The caller holds the lock.
 func (s *Sim) spread(e guild.Event) {
 	raw := s.guild.Render(e, nil, true)
 	s.log = append(s.log, Happening{Name: e.Name, Data: raw})
@@ -218,19 +217,19 @@ func (s *Sim) spread(e guild.Event) {
 	s.changed = make(chan struct{})
 }
 
-// URL is where the simulator is.
+// URL is the simulator's address.
 func (s *Sim) URL() string { return s.url }
 
-// API is what clients take as the base of REST.
+// API is the base URL of REST.
 func (s *Sim) API() string { return s.url + "/api/v10" }
 
-// Gateway is where the socket is.
+// Gateway is the URL of the gateway.
 func (s *Sim) Gateway() string { return "ws" + s.url[len("http"):] + "/gateway" }
 
-// Guild is the guild's id.
+// Guild returns the guild's id.
 func (s *Sim) Guild() guild.ID { return s.guild.ID }
 
-// Token is the token of a person or a bot; "" where there is nobody of that name.
+// Token returns the token of a person or a bot; "" if there is nobody of that name.
 func (s *Sim) Token(name string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +239,7 @@ func (s *Sim) Token(name string) string {
 	return ""
 }
 
-// User is the id of a person or a bot; 0 where there is nobody of that name.
+// User returns the id of a person or a bot; 0 if there is nobody of that name.
 func (s *Sim) User(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +249,7 @@ func (s *Sim) User(name string) guild.ID {
 	return 0
 }
 
-// Channel is the id of the first channel or thread of that name; 0 where there is none.
+// Channel returns the id of the first channel or thread of that name; 0 if there is none.
 func (s *Sim) Channel(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -260,7 +259,7 @@ func (s *Sim) Channel(name string) guild.ID {
 	return 0
 }
 
-// Role is the id of a role; 0 where there is none of that name.
+// Role returns the id of a role; 0 if there is none of that name.
 func (s *Sim) Role(name string) guild.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/sim/discordsim/guild"
 )
 
-// stream is a page that watches as one person. Sim's lock is around queue.
+// stream is a page that watches as one person. queue is guarded by Sim's lock.
 type stream struct {
 	who   *guild.Account
 	queue [][]byte
@@ -45,7 +45,7 @@ func (s *Sim) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte("data: {\"t\":\"HELLO\",\"d\":null}\n\n")) // who went away is noticed below
+	_, _ = w.Write([]byte("data: {\"t\":\"HELLO\",\"d\":null}\n\n")) // a client that has gone is noticed below
 	for {
 		if err := out.Flush(); err != nil {
 			return

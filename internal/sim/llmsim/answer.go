@@ -17,7 +17,7 @@ import (
 // maxBody is Anthropic's limit on a request.
 const maxBody = 32 << 20
 
-// refusal is an HTTP error in a provider's words.
+// refusal is an HTTP error in a provider's format.
 type refusal struct {
 	code    int
 	kind    string // Anthropic's or OpenAI's type, Google's status
@@ -25,7 +25,7 @@ type refusal struct {
 	errCode string // OpenAI's code, Google's reason
 }
 
-// body is the error as the provider would write it.
+// body is the error in the provider's format.
 func (e *refusal) body(api API) []byte {
 	switch api {
 	case Google:
@@ -48,7 +48,7 @@ func (e *refusal) body(api API) []byte {
 	return encode(map[string]any{"error": map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": code}})
 }
 
-// usual are the words of the providers for a status.
+// usual are the providers' default messages for a status.
 func usual(api API, code int) (kind, message string) {
 	switch api {
 	case Google:
@@ -97,7 +97,7 @@ func (s *Server) refuse(w http.ResponseWriter, api API, e *refusal) {
 		w.Header().Set("X-Amzn-Errortype", e.kind)
 	}
 	w.WriteHeader(e.code)
-	_, _ = w.Write(e.body(api)) // the client may have left; that is its business
+	_, _ = w.Write(e.body(api)) // the client may be gone
 }
 
 // speak answers requests of one format.
@@ -127,7 +127,7 @@ func (s *Server) speak(
 	}
 }
 
-// measurable answers requests of a format that servers are measured with: then as a benchmark says.
+// measurable answers requests of a format that is used in benchmarks, then as Bench says.
 func (s *Server) measurable(api API, answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if s.benched() {
@@ -138,7 +138,7 @@ func (s *Server) measurable(api API, answer http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// reject answers a request that is wrong.
+// reject answers an invalid request.
 func (s *Server) reject(w http.ResponseWriter, api API, req Request, e *refusal) {
 	s.settle(req.N, Rejected)
 	s.refuse(w, api, e)
@@ -178,7 +178,7 @@ func (s *Server) refuseFault(w http.ResponseWriter, api API, f *Fault) {
 	s.refuse(w, api, e)
 }
 
-// read takes the whole body.
+// read reads the whole body.
 func read(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	var buf bytes.Buffer
 	if r.ContentLength > 0 && r.ContentLength <= maxBody {
@@ -199,12 +199,12 @@ func (s *Server) known(key string) bool {
 	return len(s.opts.Keys) == 0 && key != "" || slices.Contains(s.opts.Keys, key)
 }
 
-// offered reports whether a model is there.
+// offered reports whether a model exists.
 func (s *Server) offered(name string) bool {
 	return len(s.opts.Models) == 0 || slices.Contains(s.opts.Models, name)
 }
 
-// models lists the models in the format of whoever asks.
+// models lists the models in the caller's format.
 func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	api := OpenAI
 	var e *refusal
@@ -242,13 +242,13 @@ func (s *Server) models(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(answer))
 }
 
-// simRequests shows what was asked so far.
+// simRequests shows the requests so far.
 func (s *Server) simRequests(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write(encode(s.Requests()))
 }
 
-// simScript takes a script in place of the one before; with ?add=true it is added to that.
+// simScript loads a script that replaces the current one; with ?add=true it is added.
 func (s *Server) simScript(w http.ResponseWriter, r *http.Request) {
 	data, e := read(w, r)
 	if e != nil {
@@ -264,10 +264,10 @@ func (s *Server) simScript(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// created stands for every instant, so that answers are the same every time.
+// created replaces every timestamp, so that answers are always the same.
 const created = 1_700_000_000
 
-// encode is JSON without HTML escaping. It is only given what can be encoded.
+// encode is JSON without HTML escaping. Its input can always be encoded.
 func encode(v any) []byte {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
@@ -278,7 +278,7 @@ func encode(v any) []byte {
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 }
 
-// decodeStrict reads JSON and names a field it does not know.
+// decodeStrict parses JSON and reports an unknown field.
 func decodeStrict(data []byte, v any) (unknown string, err error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -296,8 +296,8 @@ func decodeStrict(data []byte, v any) (unknown string, err error) {
 type frame struct {
 	event string // "": none is named
 	data  []byte
-	line  bool   // a line of its own, not a server-sent event
-	raw   []byte // the frame as it goes out, for formats that are not text
+	line  bool   // a plain line, not a server-sent event
+	raw   []byte // the frame as sent, for binary formats
 }
 
 func (f frame) appendTo(buf []byte) []byte {
@@ -347,8 +347,7 @@ func errorFrame(api API, f *Fault) frame {
 	return frame{data: e.body(api)}
 }
 
-// stream plays frames with the turn's delays and faults. It returns how the
-// request ended, and does not return from a cut.
+// stream plays frames with the turn's delays and faults. It returns how the request ended, and does not return from a cut.
 func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, turn Turn, frames []frame) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	if api == Ollama {
@@ -375,7 +374,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, n int, api API, 
 				out.write(whole[:len(whole)/2])
 				out.flush()
 				s.settle(n, Answered)
-				panic(http.ErrAbortHandler) // the server closes the connection, as the script says
+				panic(http.ErrAbortHandler) // the server closes the connection, as scripted
 			case EOF:
 				out.flush()
 				s.settle(n, Answered)

@@ -28,7 +28,7 @@ type anthropicBody struct {
 	ServiceTier   string             `json:"service_tier"`
 	OutputConfig  json.RawMessage    `json:"output_config"`
 	CacheControl  json.RawMessage    `json:"cache_control"`
-	// Only with the beta of its name.
+	// Only with the beta header of that name.
 	ContextManagement json.RawMessage `json:"context_management"`
 }
 
@@ -74,7 +74,7 @@ type anthropicTool struct {
 	CacheControl json.RawMessage `json:"cache_control"`
 }
 
-// invalid is Anthropic's answer to a request that is wrong.
+// invalid is Anthropic's answer to an invalid request.
 func invalid(format string, args ...any) *refusal {
 	return &refusal{code: 400, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)}
 }
@@ -119,8 +119,7 @@ func (s *Server) anthropicCount(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(map[string]int{"input_tokens": model.Tokens(len(data))}))
 }
 
-// anthropicRequest reads and judges a request. The Request is as complete as it
-// could be read, also when it is refused.
+// anthropicRequest parses and validates a request. The Request is as complete as possible, even if it is refused.
 func (s *Server) anthropicRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {
 	req := Request{API: Anthropic, Header: r.Header}
 	data, e := read(w, r)
@@ -164,7 +163,7 @@ func (s *Server) anthropicRequest(w http.ResponseWriter, r *http.Request) (Reque
 	return req, nil
 }
 
-// beta reports whether a request wants something that is not for everybody yet. The names end with a date.
+// beta reports whether a request enables a beta feature. The names end with a date.
 func beta(h http.Header, name string) bool {
 	for _, list := range h.Values("anthropic-beta") {
 		for one := range strings.SplitSeq(list, ",") {
@@ -176,7 +175,7 @@ func beta(h http.Header, name string) bool {
 	return false
 }
 
-// blocks reads a content that is a string or a list of blocks.
+// blocks parses a content that is a string or a list of blocks.
 func blocks(raw json.RawMessage, where string) ([]anthropicBlock, *refusal) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' {

@@ -10,24 +10,24 @@ import (
 	"chorus/internal/pattern"
 )
 
-// anthropicCheck holds a request against Anthropic's rules and fills in what it says.
+// anthropicCheck validates a request against Anthropic's rules and fills in its contents.
 type anthropicCheck struct {
 	req     *Request
 	body    *anthropicBody
 	lenient bool
 
 	marks   int
-	pending []string // tool uses of the last assistant turn, not yet answered
-	open    []string // all of them, for results that answer nothing
-	at      int      // which message asked
+	pending []string // tool uses of the last assistant turn without results so far
+	open    []string // all of them, to detect results without a call
+	at      int      // which message made the call
 	used    map[string]bool
 
-	unthought bool // the newest answer called tools without having thought
+	unthought bool // the newest answer called tools without thinking
 }
 
 var toolName = pattern.Lazy(`^[a-zA-Z0-9_-]{1,128}$`)
 
-// all checks everything in the order the real one complains.
+// all checks everything in the order of the real server's errors.
 func (c *anthropicCheck) all() *refusal {
 	for _, check := range []func() *refusal{c.settings, c.system, c.tools, c.messages, c.ending, c.count} {
 		if e := check(); e != nil && !c.lenient {
@@ -172,7 +172,7 @@ func (c *anthropicCheck) messages() *refusal {
 	return c.unanswered()
 }
 
-// systemMessage checks instructions that stand between messages; they count as a part of the system prompt.
+// systemMessage checks instructions between messages; they count as a part of the system prompt.
 func (c *anthropicCheck) systemMessage(i int, m anthropicMessage) *refusal {
 	list, e := blocks(m.Content, "messages")
 	if e != nil {
@@ -219,7 +219,7 @@ func (c *anthropicCheck) message(i int, m anthropicMessage) *refusal {
 	return nil
 }
 
-// answer checks where thinking stands in an answer.
+// answer checks where thinking is in an answer.
 func (c *anthropicCheck) answer(i int, list []anthropicBlock, last bool) *refusal {
 	if len(list) == 0 {
 		return nil
@@ -228,7 +228,7 @@ func (c *anthropicCheck) answer(i int, list []anthropicBlock, last bool) *refusa
 	if thinks(list[len(list)-1]) && !last {
 		return invalid("messages.%d: The final block in an assistant message cannot be `thinking`.", i)
 	}
-	// Within a tool loop, an answer begun without thinking cannot go on with it.
+	// Within a tool loop, an answer that began without thinking cannot continue with it.
 	c.unthought = len(c.pending) > 0 && !thinks(list[0])
 	return nil
 }
@@ -350,7 +350,7 @@ func image(i, j int, b anthropicBlock) *refusal {
 	return nil
 }
 
-// unanswered complains about calls without a result.
+// unanswered reports calls without a result.
 func (c *anthropicCheck) unanswered() *refusal {
 	if len(c.pending) == 0 {
 		return nil

@@ -6,10 +6,10 @@ import (
 	"hash/fnv"
 )
 
-// obj is a JSON object in the making.
+// obj is a JSON object under construction.
 type obj = map[string]any
 
-// anthropicStops are the stop reasons in Anthropic's words.
+// anthropicStops are Anthropic's stop reasons.
 var anthropicStops = map[string]string{
 	"end": "end_turn", "tools": "tool_use", "length": "max_tokens",
 	"stop_sequence": "stop_sequence", "refusal": "refusal", "pause": "pause_turn",
@@ -23,7 +23,7 @@ func orNull(s string) any {
 	return s
 }
 
-// signature is made up from the thinking, so that a client that changes either is found out.
+// signature is derived from the thinking, so that a client that changes either is detected.
 func (t Turn) signature() string {
 	if t.Signature != "" {
 		return t.Signature
@@ -40,7 +40,7 @@ func anthropicUsage(u Usage) obj {
 	}
 }
 
-// anthropicWhole is the answer in one piece.
+// anthropicWhole is the answer without streaming.
 func anthropicWhole(req Request, turn Turn, usage Usage) obj {
 	content := []obj{}
 	if turn.Thinking != "" || turn.Signature != "" {
@@ -147,7 +147,7 @@ func (b *anthropicBuilder) calls(req Request, turn Turn) {
 	turn.eachCall(begin, fragment, func(i int) { b.stop(b.index + i) })
 }
 
-// eachCall writes the calls of a turn one after the other, or in turns where the script says so: how each begins, its fragments, how it ends.
+// eachCall writes the calls of a turn one after the other, or interleaved if the script says so: how each begins, its fragments, how it ends.
 func (t Turn) eachCall(begin func(int), fragment func(int, string), end func(int)) {
 	if t.Interleave {
 		interleave(t.Calls, begin, fragment)
@@ -165,7 +165,7 @@ func (t Turn) eachCall(begin func(int), fragment func(int, string), end func(int
 	}
 }
 
-// interleave begins every call and then lets their fragments take turns.
+// interleave begins every call and then alternates their fragments.
 func interleave(calls []Call, begin func(int), fragment func(int, string)) {
 	var parts [][]string
 	most := 0

@@ -28,12 +28,12 @@ func (s *Server) bedrockRoutes() {
 // onAWS reports whether a format is one of Bedrock's.
 func onAWS(api API) bool { return api == Bedrock || api == Converse }
 
-// awsInvalid is AWS's answer to a request that is wrong.
+// awsInvalid is AWS's answer to an invalid request.
 func awsInvalid(format string, args ...any) *refusal {
 	return &refusal{code: 400, kind: "ValidationException", message: fmt.Sprintf(format, args...)}
 }
 
-// awsUsual are AWS's words for a status.
+// awsUsual are AWS's default messages for a status.
 func awsUsual(code int) (kind, message string) {
 	switch code {
 	case 400:
@@ -85,8 +85,7 @@ func (s *Server) bedrockAnswer(w http.ResponseWriter, r *http.Request, api API, 
 	}
 }
 
-// bedrockRequest reads and judges a request. The Request is as complete as it could
-// be read, also when it is refused.
+// bedrockRequest parses and validates a request. The Request is as complete as possible, even if it is refused.
 func (s *Server) bedrockRequest(w http.ResponseWriter, r *http.Request, api API, stream bool) (Request, *refusal) {
 	req := Request{API: api, Header: r.Header, Model: r.PathValue("id"), Stream: stream}
 	data, e := read(w, r)
@@ -120,7 +119,7 @@ func (s *Server) bedrockRequest(w http.ResponseWriter, r *http.Request, api API,
 	return req, nil
 }
 
-// bedrockClaude holds a body against Anthropic's rules, and the two that are Bedrock's.
+// bedrockClaude validates a body against Anthropic's rules, and two rules of Bedrock.
 func (s *Server) bedrockClaude(req *Request, data []byte) *refusal {
 	var body struct {
 		anthropicBody
@@ -149,7 +148,7 @@ func (s *Server) bedrockClaude(req *Request, data []byte) *refusal {
 	_, body.Model, _ = strings.Cut(req.Model, "anthropic.")
 	check := &anthropicCheck{req: req, body: &body.anthropicBody, lenient: s.opts.Lenient}
 	if e := check.all(); e != nil {
-		e.kind = "ValidationException" // the sentence stays Anthropic's
+		e.kind = "ValidationException" // the message stays Anthropic's
 		return e
 	}
 	return nil
@@ -217,7 +216,7 @@ func (s *Server) bedrockNames() []string {
 	return names
 }
 
-// converseBody is a request to Converse. Blocks are looked at one by one.
+// converseBody is a request to Converse. Blocks are checked one by one.
 type converseBody struct {
 	Messages []struct {
 		Role    string          `json:"role"`
@@ -282,8 +281,7 @@ type converseBlock struct {
 	Point *conversePoint `json:"cachePoint"`
 }
 
-// UnmarshalJSON keeps the bytes, for the prefix cache, and is strict where a
-// decoder inside another would not be.
+// UnmarshalJSON keeps the bytes for the prefix cache, and is strict where a nested decoder would not be.
 func (b *converseBlock) UnmarshalJSON(data []byte) error {
 	type plain converseBlock
 	unknown, err := decodeStrict(data, (*plain)(b))

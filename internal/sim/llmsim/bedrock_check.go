@@ -9,7 +9,7 @@ import (
 	"chorus/internal/pattern"
 )
 
-// converseCheck holds a request against Converse's rules and fills in what it says.
+// converseCheck validates a request against Converse's rules and fills in its contents.
 type converseCheck struct {
 	req     *Request
 	body    *converseBody
@@ -18,14 +18,14 @@ type converseCheck struct {
 	lenient bool
 
 	points  int
-	pending []string // calls of the turn before, not yet answered
+	pending []string // calls of the previous turn without a result
 	used    map[string]bool
 	tooled  bool // there are calls or results
 }
 
 var toolUseID = pattern.Lazy(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// converseRequest reads and judges a body.
+// converseRequest parses and validates a body.
 func (s *Server) converseRequest(req *Request, data []byte) *refusal {
 	var body converseBody
 	unknown, err := decodeStrict(data, &body)
@@ -78,7 +78,7 @@ func (c *converseCheck) settings() *refusal {
 	return nil
 }
 
-// point judges a cache point and counts it.
+// point validates a cache point and counts it.
 func (c *converseCheck) point(p *conversePoint, where string) *refusal {
 	c.points++
 	switch {

@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// appendFrame writes one message of AWS's event stream: sizes, their sum, headers,
-// payload, and the sum of all.
+// appendFrame writes one message of AWS's event stream: sizes, their checksum, headers, payload, and the checksum of all.
 func appendFrame(buf []byte, payload []byte, headers ...string) []byte {
 	var head []byte
 	for i := 0; i < len(headers); i += 2 {
@@ -32,8 +31,7 @@ func awsEvent(name string, payload []byte) frame {
 	return frame{raw: appendFrame(nil, payload, ":event-type", name, ":content-type", "application/json", ":message-type", "event")}
 }
 
-// awsException is a frame that reports an error. The names of other providers are
-// told in AWS's.
+// awsException is a frame that reports an error. Errors of other providers are translated to AWS's.
 func awsException(f *Fault) frame {
 	name := f.Type
 	switch name {
@@ -48,15 +46,14 @@ func awsException(f *Fault) frame {
 	return frame{raw: appendFrame(nil, payload, ":exception-type", name, ":content-type", "application/json", ":message-type", "exception")}
 }
 
-// spoiled is a frame whose sum is wrong.
+// spoiled is a frame with a wrong checksum.
 func spoiled(f frame) frame {
 	raw := slices.Clone(f.raw)
 	raw[len(raw)-1] ^= 0xff
 	return frame{raw: raw}
 }
 
-// chunkFrames puts Anthropic's events into AWS's frames: base64 in JSON, with the
-// padding that hides how long a token is.
+// chunkFrames wraps Anthropic's events in AWS's frames: base64 in JSON, with padding that hides the length of a token.
 func chunkFrames(events []frame) []frame {
 	out := make([]frame, len(events))
 	for i, f := range events {
@@ -67,7 +64,7 @@ func chunkFrames(events []frame) []frame {
 
 func padding(i int) string { return strings.Repeat("abcdefghijklmnop", 4)[:8+i%40] }
 
-// converseStops are the stop reasons in Converse's words.
+// converseStops are Converse's stop reasons.
 var converseStops = map[string]string{
 	"end": "end_turn", "tools": "tool_use", "length": "max_tokens",
 	"stop_sequence": "stop_sequence", "refusal": "content_filtered", "pause": "end_turn",
@@ -80,7 +77,7 @@ func converseUsage(u Usage) obj {
 	}
 }
 
-// converseWhole is the answer in one piece.
+// converseWhole is the answer without streaming.
 func converseWhole(req Request, turn Turn, usage Usage) obj {
 	content := []obj{}
 	if turn.Thinking != "" || turn.Signature != "" {

@@ -16,8 +16,8 @@ import (
 // authorization is a SigV4 header with its parts.
 var authorization = pattern.Lazy(`^AWS4-HMAC-SHA256 Credential=([^/ ]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
-// awsKey accepts a Bedrock API key or a signature. The keys of the options are API
-// keys and secret keys alike; without any, every well-formed header will do.
+// awsKey accepts a Bedrock API key or a signature. The keys of the options count as API keys and as secret keys; without
+// any, every well-formed header is accepted.
 func (s *Server) awsKey(r *http.Request, body []byte) *refusal {
 	header := r.Header.Get("Authorization")
 	if token, bearer := strings.CutPrefix(header, "Bearer "); bearer {
@@ -52,7 +52,7 @@ func (s *Server) awsKey(r *http.Request, body []byte) *refusal {
 	return &refusal{code: 403, kind: "InvalidSignatureException", message: "The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method. Consult the service documentation for details."}
 }
 
-// awsSignature is what a secret key makes of a request, as AWS's specification has it.
+// awsSignature signs a request with a secret key, by AWS's specification.
 func awsSignature(r *http.Request, body []byte, secret, day, region, date string, signed []string) string {
 	sum := func(data []byte) string { s := sha256.Sum256(data); return hex.EncodeToString(s[:]) }
 	mac := func(key []byte, text string) []byte {
@@ -74,7 +74,7 @@ func awsSignature(r *http.Request, body []byte, secret, day, region, date string
 		}
 		headers.WriteString(name + ":" + strings.Join(strings.Fields(value), " ") + "\n")
 	}
-	// The path is escaped once more than it came.
+	// The path is escaped once more than received.
 	var path []string
 	for segment := range strings.SplitSeq(r.URL.EscapedPath(), "/") {
 		path = append(path, strings.ReplaceAll(url.QueryEscape(segment), "+", "%20"))

@@ -10,9 +10,8 @@ import (
 	"sync"
 )
 
-// Bench is the script for measuring: so many tool turns, then a final text. Which
-// turn it is is counted in the request itself, so that any number of clients can
-// run at once and none of them needs a state here.
+// Bench is the script for benchmarks: a number of tool turns, then a final text. The turn is derived from the request
+// itself, so that any number of clients can run at once without state here.
 type Bench struct {
 	Turns   int    `yaml:"turns"`
 	Tool    string `yaml:"tool"`    // "": bash
@@ -28,10 +27,10 @@ func (s *Server) benched() bool {
 
 var bodies = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// assistant is how either format writes the role, by clients that write no spaces.
+// assistant is how both formats write the role, in clients that write no spaces.
 var assistant = []byte(`"role":"assistant"`)
 
-// bench answers as cheaply as can be: one look over the body, one write.
+// bench answers as cheaply as possible: one pass over the body, one write.
 func (s *Server) bench(w http.ResponseWriter, r *http.Request, api API) {
 	s.mu.Lock()
 	b := *s.opts.Bench
@@ -51,18 +50,17 @@ func (s *Server) bench(w http.ResponseWriter, r *http.Request, api API) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 	}
 	w.Header().Set("Content-Length", strconv.Itoa(len(out)))
-	_, _ = w.Write(out) // a client that left is not measured
+	_, _ = w.Write(out) // a client that has gone is not measured
 }
 
-// benchKey is all that an answer depends on.
+// benchKey is everything that an answer depends on.
 type benchKey struct {
 	api    API
 	stream bool
 	n      int
 }
 
-// benchAnswer is an answer, made once. Its usage does not count the body: that
-// would make each answer another one.
+// benchAnswer is an answer, built once. Its usage does not count the body, because each answer would then differ.
 func (s *Server) benchAnswer(key benchKey, b Bench) []byte {
 	if out, ok := s.benchMade.Load(key); ok {
 		return out.([]byte)

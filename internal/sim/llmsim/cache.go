@@ -10,15 +10,14 @@ import (
 	"chorus/internal/pattern"
 )
 
-// part is a piece of a request as the providers' prefix caches see it.
+// part is a piece of a request for the providers' prefix caches.
 type part struct {
 	bytes  []byte
 	marked bool
 }
 
-// cache remembers prefixes, as the providers do. OpenAI and Google cache by
-// themselves what they have seen; Anthropic up to the marks, and counts what it
-// writes. Ollama has a cache too, but does not say what it read from it.
+// cache remembers prefixes, as the providers do. OpenAI and Google cache what they have seen automatically; Anthropic
+// caches up to the marks, and counts what it writes. Ollama has a cache too, but does not report its use.
 type cache struct {
 	mu   sync.Mutex
 	seen map[[sha256.Size]byte]bool
@@ -27,7 +26,7 @@ type cache struct {
 // cacheMark is a cache mark with the comma before it.
 var cacheMark = pattern.Lazy(`,?"cache_control":\{[^}]*\}`)
 
-// newPart takes the marks out, so that a prefix is the same wherever they move.
+// newPart removes the marks, so that a prefix is the same wherever they move.
 func newPart(raw []byte) part {
 	if !bytes.Contains(raw, []byte(`"cache_control"`)) {
 		return part{bytes: raw}
@@ -35,8 +34,7 @@ func newPart(raw []byte) part {
 	return part{bytes: cacheMark().ReplaceAll(raw, nil), marked: true}
 }
 
-// byItself reports whether a provider caches without being asked.
-// A router passes marks on to Anthropic's models.
+// byItself reports whether a provider caches automatically. A router passes marks on to Anthropic's models.
 func byItself(api API, name string) bool {
 	switch api {
 	case OpenAI, Responses, Completions, Google, Ollama:
@@ -47,7 +45,7 @@ func byItself(api API, name string) bool {
 	return false
 }
 
-// count says what a request of these parts would be billed for, and remembers it.
+// count returns the usage of a request with these parts, and remembers them.
 func (c *cache) count(api API, name string, parts []part) Usage {
 	c.mu.Lock()
 	defer c.mu.Unlock()

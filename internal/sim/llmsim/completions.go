@@ -31,7 +31,7 @@ type completionsBody struct {
 	FrequencyPenalty *float64        `json:"frequency_penalty"`
 }
 
-// completionsRequest reads a request; its one message is the prompt.
+// completionsRequest parses a request; its one message is the prompt.
 func (s *Server) completionsRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {
 	req := Request{API: Completions, Header: r.Header}
 	data, e := s.openaiData(w, r, &req)
@@ -90,7 +90,7 @@ func (b *completionsBody) check(req *Request) *refusal {
 	}
 	req.includeUsed = b.StreamOptions != nil && b.StreamOptions.IncludeUsage
 	req.Messages = []Message{{Role: "user", Text: prompt}}
-	// The cache sees tokens, not messages: pieces of a length that any prompt has.
+	// The cache works on tokens, not messages: on pieces of a length that any prompt has.
 	for text := []byte(prompt); len(text) > 0; {
 		n := min(len(text), 512)
 		req.parts = append(req.parts, part{bytes: text[:n]})
@@ -99,7 +99,7 @@ func (b *completionsBody) check(req *Request) *refusal {
 	return nil
 }
 
-// readStops reads stop sequences, as Chat Completions and Completions take them.
+// readStops parses stop sequences of Chat Completions and Completions.
 func readStops(raw json.RawMessage, req *Request) *refusal {
 	if raw == nil {
 		return nil
@@ -124,14 +124,14 @@ func completionsStop(turn Turn) any {
 	return "stop" // there are no calls here
 }
 
-// completionsWhole is the answer in one piece.
+// completionsWhole is the answer without streaming.
 func completionsWhole(req Request, turn Turn, usage Usage) obj {
 	out := completionsChunk(req, []obj{{"index": 0, "text": turn.text(), "logprobs": nil, "finish_reason": completionsStop(turn)}})
 	out["usage"] = openaiUsage(usage)
 	return out
 }
 
-// completionsFrames is the answer as a stream: of a turn only its text.
+// completionsFrames is the answer as a stream: only the text of a turn.
 func completionsFrames(req Request, turn Turn, usage Usage) []frame {
 	var frames []frame
 	add := func(body obj) { frames = append(frames, frame{data: encode(body)}) }

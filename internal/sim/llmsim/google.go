@@ -78,7 +78,7 @@ type googleResponse struct {
 	Response map[string]json.RawMessage `json:"response"`
 }
 
-// unfit is Google's answer to a request that is wrong.
+// unfit is Google's answer to an invalid request.
 func unfit(format string, args ...any) *refusal {
 	return &refusal{code: 400, kind: "INVALID_ARGUMENT", message: fmt.Sprintf(format, args...)}
 }
@@ -93,7 +93,7 @@ func (s *Server) googleKey(r *http.Request) *refusal {
 		return nil
 	case key == "":
 		return &refusal{code: 403, kind: "PERMISSION_DENIED", message: "Method doesn't allow unregistered callers (callers without established identity). Please use API Key or other form of API consumer identity to call this API."}
-	default: // not a 401, as everywhere else
+	default: // not a 401, as elsewhere
 		return &refusal{code: 400, kind: "INVALID_ARGUMENT", errCode: "API_KEY_INVALID", message: "API key not valid. Please pass a valid API key."}
 	}
 }
@@ -134,7 +134,7 @@ func (s *Server) googleGenerate(w http.ResponseWriter, r *http.Request) {
 	s.settle(req.N, Answered)
 }
 
-// turnFor is next, for formats that have no cheap way to be measured with.
+// turnFor is next, for formats without a cheap way to benchmark.
 func (s *Server) turnFor(req Request) Turn {
 	s.mu.Lock()
 	bench := s.opts.Bench
@@ -151,7 +151,7 @@ func (s *Server) turnFor(req Request) Turn {
 	return bench.turn(n)
 }
 
-// googleRequest reads and judges a request.
+// googleRequest parses and validates a request.
 func (s *Server) googleRequest(w http.ResponseWriter, r *http.Request, name string) (Request, *refusal) {
 	req := Request{API: Google, Header: r.Header, Model: name}
 	data, e := read(w, r)
@@ -218,7 +218,7 @@ func (s *Server) googleModels(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(answer))
 }
 
-// listed are the models of a provider: those given, or those of the catalog.
+// listed returns the models of a provider: the given ones, or those of the catalog.
 func (s *Server) listed(api API) []string {
 	if len(s.opts.Models) > 0 {
 		return s.opts.Models

@@ -11,14 +11,14 @@ import (
 	"chorus/internal/pattern"
 )
 
-// googleCheck holds a request against Google's rules and fills in what it says.
+// googleCheck validates a request against Google's rules and fills in its contents.
 type googleCheck struct {
 	req     *Request
 	body    *googleBody
 	lenient bool
 
-	calls    int  // of the content before, not yet answered
-	after    bool // the content before was the user's, or results
+	calls    int  // of the previous content, without results so far
+	after    bool // the previous content was the user's, or results
 	unsigned []*refusal
 }
 
@@ -55,8 +55,7 @@ func (c *googleCheck) settings() *refusal {
 	return nil
 }
 
-// third reports whether the model is one that signs what it does and takes a
-// level instead of a budget.
+// third reports whether the model signs its calls and takes a level instead of a budget.
 func (c *googleCheck) third() bool { return strings.HasPrefix(c.req.Model, "gemini-3") }
 
 func (c *googleCheck) thinking() *refusal {
@@ -178,7 +177,7 @@ func (c *googleCheck) contents() *refusal {
 	if c.calls > 0 {
 		return unfit(resultCount)
 	}
-	if len(c.unsigned) > 0 { // of the turn that goes on
+	if len(c.unsigned) > 0 { // of the current turn
 		return c.unsigned[0]
 	}
 	return nil
@@ -207,7 +206,7 @@ func (c *googleCheck) content(i int, content googleContent) *refusal {
 		return unfit(callOrder)
 	}
 	if out.Role == "user" && out.Text != "" {
-		c.unsigned = nil // a new turn; older ones are not looked at
+		c.unsigned = nil // a new turn; older ones are not checked
 	}
 	if !signed && c.third() {
 		c.unsigned = append(c.unsigned, unfit("Function call is missing a thought_signature in functionCall parts. This is required for tools to work correctly, and missing thought_signature may lead to degraded model performance. Additional data, function call `default_api:%s` , position %d.", out.Calls[0].Name, i+1))
@@ -217,7 +216,7 @@ func (c *googleCheck) content(i int, content googleContent) *refusal {
 	return nil
 }
 
-// googleImages are the pictures Google takes.
+// googleImages are the image types that Google accepts.
 var googleImages = []string{"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"}
 
 func (c *googleCheck) part(i, j int, p googlePart, out *Message) *refusal {
@@ -254,8 +253,7 @@ func (c *googleCheck) part(i, j int, p googlePart, out *Message) *refusal {
 	return nil
 }
 
-// signature looks whether a signature is one that was given out, or the one that
-// stands for none.
+// signature checks that a signature was issued here, or is the placeholder for none.
 func signature(i, j int, sign string) *refusal {
 	if sign == "" || sign == "skip_thought_signature_validator" {
 		return nil

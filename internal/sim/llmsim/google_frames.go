@@ -12,16 +12,15 @@ import (
 	"chorus/internal/model"
 )
 
-// googleStops are the stop reasons in Google's words.
+// googleStops are Google's stop reasons.
 var googleStops = map[string]string{
 	"end": "STOP", "tools": "STOP", "length": "MAX_TOKENS", "stop_sequence": "STOP", "refusal": "SAFETY", "pause": "STOP",
 }
 
-// signedBySim begins every signature that the simulator gives out.
+// signedBySim is the prefix of every signature of the simulator.
 const signedBySim = "signed by llmsim "
 
-// googleSignature signs an answer: what was thought, or, of models that always
-// sign, what is done.
+// googleSignature signs an answer: its thinking or, for models that always sign, its calls.
 func googleSignature(req Request, turn Turn) string {
 	said := turn.output() > 0 && strings.HasPrefix(req.Model, "gemini-3")
 	if turn.Thinking == "" && turn.Signature == "" && !said {
@@ -58,7 +57,7 @@ func googleChunk(req Request, turn Turn, usage Usage, parts []obj, finish string
 	return chunk
 }
 
-// googleCalls are the calls as parts, each whole; one that is cut off is not there.
+// googleCalls returns the calls as parts, each complete; a call that is cut off is left out.
 func googleCalls(turn Turn, sign string) []obj {
 	var parts []obj
 	for _, c := range turn.Calls {
@@ -79,7 +78,7 @@ func googleCalls(turn Turn, sign string) []obj {
 	return parts
 }
 
-// googleWhole is the answer in one piece.
+// googleWhole is the answer without streaming.
 func googleWhole(req Request, turn Turn, usage Usage) obj {
 	parts := []obj{}
 	if turn.Thinking != "" && req.thoughts {
@@ -99,15 +98,14 @@ func googleFinish(turn Turn) string {
 	return googleStops[turn.stop()]
 }
 
-// googleFrames is the answer as a stream: text in pieces, each call in a frame of
-// its own, and a last one with the reason. The signature is the first call's, or
-// stands with an empty text at the end.
+// googleFrames is the answer as a stream: text in pieces, each call in its own frame, and a last one with the reason.
+// The signature is on the first call, or on an empty text at the end.
 func googleFrames(req Request, turn Turn, usage Usage) []frame {
 	var frames []frame
 	add := func(finish string, part obj) {
 		u := usage
 		if finish == "" {
-			u.Output = 0 // counted as it comes; only the last number is right
+			u.Output = 0 // counted along the way; only the last number is right
 		}
 		frames = append(frames, frame{data: encode(googleChunk(req, turn, u, []obj{part}, finish))})
 	}
@@ -163,7 +161,7 @@ func googleUsual(code int) (kind, message string) {
 	return kind, message
 }
 
-// googleError is an error's body; retry is how long to wait, as a duration.
+// googleError is the body of an error; retry is how long to wait, as a duration.
 func googleError(e *refusal, retry string) []byte {
 	details := []obj{}
 	if e.errCode != "" {
@@ -179,8 +177,7 @@ func googleError(e *refusal, retry string) []byte {
 	return encode(obj{"error": body})
 }
 
-// googleFault answers with a scripted status. How long to wait stands in the body
-// here; a header is only for what cannot be said as a duration.
+// googleFault answers with a scripted status. The time to wait is in the body; a header is only used for what is not a duration.
 func (s *Server) googleFault(w http.ResponseWriter, f *Fault) {
 	retry, header := "", *f
 	if seconds, err := strconv.ParseFloat(f.RetryAfter, 64); err == nil && seconds >= 0 && seconds < 1e6 {
@@ -201,8 +198,7 @@ func (s *Server) googleFault(w http.ResponseWriter, f *Fault) {
 	_, _ = w.Write(googleError(e, retry))
 }
 
-// googleErrorFrame is an error in the stream. Scripts name it in Anthropic's words
-// or in Google's.
+// googleErrorFrame is an error in the stream. Scripts name it in Anthropic's or Google's terms.
 func googleErrorFrame(f *Fault) frame {
 	code := map[string]int{
 		"rate_limit_error": 429, "invalid_request_error": 400, "authentication_error": 401, "permission_error": 403, "api_error": 500,

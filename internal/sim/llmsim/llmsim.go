@@ -1,12 +1,10 @@
-// Package llmsim is a small real HTTP server that speaks the providers' wire formats
-// (Anthropic's, OpenAI's, Google's, Ollama's and their kin), so that everything above
-// a provider can be tried over a real wire without a model. It promises to be as strict as the real ones
-// (a request they would refuse is refused here, in their words), to answer exactly
-// as scripted, faults included, and to leave nothing behind: every handler ends
-// when its client goes away or the server stops.
+// Package llmsim is a small real HTTP server that speaks the providers' wire formats (Anthropic, OpenAI, Google, Ollama
+// and similar), so that everything above a provider can be tested over a real connection without a model. It promises to
+// be as strict as the real servers (a request they would refuse is refused here, with their messages), to answer exactly
+// as scripted, including faults, and to leave nothing behind: every handler ends when its client goes away or the server
+// stops.
 //
-// What answers a request, in this order: a rule whose condition fits, the next
-// pushed turn, Options.Respond, the default turn, an echo.
+// A request is answered by, in this order: a rule whose condition matches, the next pushed turn, Options.Respond, the default turn, an echo.
 package llmsim
 
 import (
@@ -20,25 +18,23 @@ import (
 	"time"
 )
 
-// Options say how strict the server is and how it answers when nothing is pushed.
+// Options configure how strict the server is and how it answers by default.
 type Options struct {
-	// Keys are the keys it accepts; none: any key that is not empty.
+	// Keys are the accepted keys; none: any key that is not empty.
 	Keys []string
 	// NoKey accepts requests without a key, as many OpenAI-compatible servers do.
 	NoKey bool
-	// Models is what /v1/models lists, and then others are answered with 404. Empty:
-	// the catalog is listed, and every name is accepted.
+	// Models are listed by /v1/models, and other names are answered with 404. Empty: the catalog is listed, and every name is accepted.
 	Models []string
-	// Window is the most tokens (bytes/4) a request may have; 0: any number.
+	// Window is the maximum number of tokens (bytes/4) of a request; 0: any number.
 	Window int
-	// Respond answers what no rule and no pushed turn does.
+	// Respond answers requests that no rule or pushed turn answers.
 	Respond func(Request) Turn
-	// Bench answers every request with tool turns and a final text, without
-	// validation and without looking at more of the body than must be.
+	// Bench answers every request with tool turns and a final text, without validation, reading as little of the body as possible.
 	Bench *Bench
-	// Lenient skips validation and keeps no bodies.
+	// Lenient skips validation and stores no bodies.
 	Lenient bool
-	// Seen is called for each request before it is answered; nil: nobody looks.
+	// Seen is called for each request before it is answered; it may be nil.
 	Seen func(Request)
 }
 
@@ -61,7 +57,7 @@ type Server struct {
 	changed  chan struct{} // closed and replaced whenever requests change
 }
 
-// New makes a server that listens nowhere yet.
+// New creates a server that is not listening yet.
 func New(opts Options) *Server {
 	s := &Server{
 		opts: opts, mux: http.NewServeMux(), quit: make(chan struct{}), changed: make(chan struct{}),
@@ -98,7 +94,7 @@ func (s *Server) StartAt(addr string) (url string, stop func(), err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = s.Serve(ctx, l) // ends with the context; there is nobody to tell
+		_ = s.Serve(ctx, l) // ends with the context; nobody needs its error
 	}()
 	return "http://" + l.Addr().String(), func() { cancel(); <-done }, nil
 }
@@ -120,14 +116,14 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	release := context.AfterFunc(ctx, func() {
 		defer close(stopped)
 		s.Stop()
-		_ = srv.Close() // its error is the listener's, which is closing anyway
+		_ = srv.Close() // its error is that of the listener, which is closing anyway
 	})
 	err := srv.Serve(l)
 	if release() {
 		return fmt.Errorf("serve the model simulator: %w", err)
 	}
 	<-stopped
-	gate.Lock() // and never unlocked: whoever comes now is turned away
+	gate.Lock() // and never unlocked: later clients are rejected
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
@@ -147,8 +143,8 @@ func (s *Server) Push(turns ...Turn) {
 // Load adds a script's turns and rules, and replaces the default turn if it has one.
 func (s *Server) Load(script Script) { s.load(script, false) }
 
-// load takes a script, in place of what was there or behind it. Answers that were pushed one by one and not
-// used go with the rest: a test that posts a script begins anew.
+// load loads a script, in addition to or instead of the current one. Unused pushed answers are dropped too: a test that
+// posts a script starts over.
 func (s *Server) load(script Script, instead bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,21 +162,21 @@ func (s *Server) load(script Script, instead bool) {
 	}
 }
 
-// Waiting is how many pushed turns have not been used.
+// Waiting is the number of unused pushed turns.
 func (s *Server) Waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.queue)
 }
 
-// Requests are the requests so far, refused ones included, in the order they came.
+// Requests returns all requests so far in order, including refused ones.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Wait returns when ok is true of the requests; it looks whenever one comes or ends.
+// Wait returns when ok is true for the requests; it checks whenever one arrives or ends.
 func (s *Server) Wait(ctx context.Context, ok func([]Request) bool) error {
 	for {
 		s.mu.Lock()
@@ -197,10 +193,10 @@ func (s *Server) Wait(ctx context.Context, ok func([]Request) bool) error {
 	}
 }
 
-// keepBodies is how many requests are kept whole; of older ones only the outline.
+// keepBodies is how many requests are stored in full; older ones keep only an outline.
 const keepBodies = 1000
 
-// record keeps a request and gives its number.
+// record stores a request and numbers it.
 func (s *Server) record(r Request) Request {
 	s.mu.Lock()
 	r.N = len(s.requests) + 1
@@ -217,7 +213,7 @@ func (s *Server) record(r Request) Request {
 	return r
 }
 
-// settle notes how a request ended.
+// settle records how a request ended.
 func (s *Server) settle(n int, state State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +223,7 @@ func (s *Server) settle(n int, state State) {
 	s.ring()
 }
 
-// ring wakes everybody who waits; s.mu is held.
+// ring wakes all waiters; s.mu is held.
 func (s *Server) ring() {
 	close(s.changed)
 	s.changed = make(chan struct{})

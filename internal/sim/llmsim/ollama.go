@@ -19,8 +19,7 @@ func (s *Server) ollamaRoutes() {
 	s.mux.HandleFunc("GET /api/tags", s.ollamaTags)
 }
 
-// ollamaBody is a request to /api/chat. Fields it does not know are passed over,
-// as Ollama does.
+// ollamaBody is a request to /api/chat. Unknown fields are ignored, as in Ollama.
 type ollamaBody struct {
 	Model    string            `json:"model"`
 	Messages []json.RawMessage `json:"messages"`
@@ -48,16 +47,15 @@ type ollamaCall struct {
 	} `json:"function"`
 }
 
-// ollamaModels are pulled when nothing else is said.
+// ollamaModels are pulled by default.
 var ollamaModels = []string{"gemma3:12b", "gpt-oss:20b", "llama3.2:3b", "mistral-small:24b", "qwen3:8b"}
 
-// bad is Ollama's answer to a request that is wrong: a sentence.
+// bad is Ollama's answer to an invalid request: a sentence.
 func bad(format string, args ...any) *refusal {
 	return &refusal{code: 400, message: fmt.Sprintf(format, args...)}
 }
 
-// ollamaKey: none is needed, but one that is given must be right, as at the
-// hosted service.
+// ollamaKey needs no key, but a given one must be right, as at the hosted service.
 func (s *Server) ollamaKey(r *http.Request) *refusal {
 	key, given := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if given && !s.known(key) {
@@ -134,7 +132,7 @@ func (s *Server) ollamaRequest(w http.ResponseWriter, r *http.Request) (Request,
 	return req, nil
 }
 
-// pulled reports whether a model is there; a name without a tag is its latest.
+// pulled reports whether a model exists; a name without a tag means latest.
 func (s *Server) pulled(name string) bool {
 	return s.offered(name) || s.offered(name+":latest") || s.offered(strings.TrimSuffix(name, ":latest"))
 }
@@ -157,7 +155,7 @@ func (s *Server) ollamaTags(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(obj{"models": list}))
 }
 
-// ollamaCheck holds a request against what Ollama can read.
+// ollamaCheck validates a request as Ollama does.
 type ollamaCheck struct {
 	req  *Request
 	body *ollamaBody

@@ -6,13 +6,12 @@ import (
 	"time"
 )
 
-// ollamaStops are the stop reasons in Ollama's words; it knows no refusal.
+// ollamaStops are Ollama's stop reasons; it has none for a refusal.
 var ollamaStops = map[string]string{
 	"end": "stop", "tools": "stop", "length": "length", "stop_sequence": "stop", "refusal": "stop", "pause": "stop",
 }
 
-// ollamaFrame is one line of an answer. The instant stands for the request's
-// number, so that answers are the same every time and no two are one.
+// ollamaFrame is one line of an answer. The timestamp encodes the request's number, so that answers are always the same and no two are equal.
 func ollamaFrame(req Request, message, more obj) obj {
 	out := obj{
 		"model": req.Model, "message": message, "done": false,
@@ -33,7 +32,7 @@ func ollamaEnd(turn Turn, u Usage) obj {
 	return end
 }
 
-// ollamaCalls are the calls, each whole; one that is cut off is not there.
+// ollamaCalls returns the calls, each complete; a call that is cut off is left out.
 func ollamaCalls(turn Turn) []obj {
 	var calls []obj
 	for _, c := range turn.Calls {
@@ -42,7 +41,7 @@ func ollamaCalls(turn Turn) []obj {
 			continue
 		}
 		call := obj{"function": obj{"index": len(calls), "name": c.Name, "arguments": args}}
-		if c.ID != "" { // as newer versions do
+		if c.ID != "" { // like newer versions
 			call["id"] = c.ID
 		}
 		calls = append(calls, call)
@@ -50,7 +49,7 @@ func ollamaCalls(turn Turn) []obj {
 	return calls
 }
 
-// ollamaWhole is the answer in one piece.
+// ollamaWhole is the answer without streaming.
 func ollamaWhole(req Request, turn Turn, usage Usage) obj {
 	message := obj{"role": "assistant", "content": turn.text() + turn.Refusal}
 	if turn.Thinking != "" && req.thoughts {
@@ -101,7 +100,7 @@ func ollamaUsual(code int) string {
 	}
 }
 
-// ollamaErrorFrame is an error in the stream: a sentence, whatever it is.
+// ollamaErrorFrame is an error in the stream: always a sentence.
 func ollamaErrorFrame(f *Fault) frame {
 	message := cmp.Or(f.Message, "an error was encountered while running the model: unexpected EOF")
 	return frame{data: encode(obj{"error": message}), line: true}

@@ -79,7 +79,7 @@ type openaiPart struct {
 	} `json:"cache_control"` // OpenRouter
 }
 
-// wrong is OpenAI's answer to a request that is wrong.
+// wrong is OpenAI's answer to an invalid request.
 func wrong(format string, args ...any) *refusal {
 	return &refusal{code: 400, kind: "invalid_request_error", message: fmt.Sprintf(format, args...)}
 }
@@ -100,7 +100,7 @@ func (s *Server) openaiRequest(w http.ResponseWriter, r *http.Request) (Request,
 	return s.openaiRequestAs(OpenAI, w, r)
 }
 
-// openaiRequestAs reads a request to OpenAI, or to OpenRouter.
+// openaiRequestAs parses a request to OpenAI or OpenRouter.
 func (s *Server) openaiRequestAs(api API, w http.ResponseWriter, r *http.Request) (Request, *refusal) {
 	req := Request{API: api, Header: r.Header}
 	data, e := s.openaiData(w, r, &req)
@@ -126,12 +126,12 @@ func (s *Server) openaiRequestAs(api API, w http.ResponseWriter, r *http.Request
 	return req, s.openaiFits(body.Model, len(data))
 }
 
-// openaiCheck holds a request against OpenAI's rules and fills in what it says.
+// openaiCheck validates a request against OpenAI's rules and fills in its contents.
 type openaiCheck struct {
 	req     *Request
 	body    *openaiBody
 	lenient bool
-	pending []string // calls of the last assistant message without a tool message yet
+	pending []string // calls of the last assistant message without a tool message so far
 	answers bool     // tool messages may follow here
 }
 
@@ -289,7 +289,7 @@ func (c *openaiCheck) message(i int, m openaiMessage) *refusal {
 	return nil
 }
 
-// content reads text, a list of parts, or nothing where that is allowed.
+// content parses text, a list of parts, or nothing if that is allowed.
 func (c *openaiCheck) content(i int, m openaiMessage, out *Message) *refusal {
 	raw := bytes.TrimSpace(m.Content)
 	switch {

@@ -2,7 +2,7 @@ package llmsim
 
 import "fmt"
 
-// openaiStops are the stop reasons in OpenAI's words.
+// openaiStops are OpenAI's stop reasons.
 var openaiStops = map[string]string{
 	"end": "stop", "tools": "tool_calls", "length": "length",
 	"stop_sequence": "stop", "refusal": "content_filter", "pause": "stop",
@@ -21,7 +21,7 @@ func openaiUsage(u Usage) obj {
 	}
 }
 
-// openaiWhole is the answer in one piece.
+// openaiWhole is the answer without streaming.
 func openaiWhole(req Request, turn Turn, usage Usage) obj {
 	message := obj{"role": "assistant", "content": orNull(turn.text()), "refusal": orNull(turn.Refusal)}
 	if turn.Thinking != "" {

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// routerFields are the fields of a body that only OpenRouter knows.
+// routerFields are the fields that only OpenRouter knows.
 type routerFields struct {
 	Usage *struct {
 		Include bool `json:"include"`
@@ -30,7 +30,7 @@ type routerFields struct {
 	MinP       *float64        `json:"min_p"`
 }
 
-// used names a field of OpenRouter's own that is set.
+// used returns the name of a set field that is specific to OpenRouter.
 func (f routerFields) used() string {
 	switch {
 	case f.Usage != nil:
@@ -55,7 +55,7 @@ func (f routerFields) used() string {
 	return ""
 }
 
-// routerDetail is a piece of reasoning that goes back and forth.
+// routerDetail is a piece of reasoning that is sent back and forth.
 type routerDetail struct {
 	Type      string `json:"type"`
 	Text      string `json:"text"`
@@ -67,13 +67,12 @@ type routerDetail struct {
 	Index     int    `json:"index"`
 }
 
-// routed is OpenRouter's answer to a request that is wrong: its codes are statuses.
+// routed is OpenRouter's answer to an invalid request: its codes are statuses.
 func routed(format string, args ...any) *refusal {
 	return &refusal{code: 400, message: fmt.Sprintf(format, args...)}
 }
 
-// routerRequest reads a request to /api/v1/chat/completions: Chat Completions with
-// the router's own fields, and with the vendor's rules behind it.
+// routerRequest parses a request to /api/v1/chat/completions: Chat Completions with OpenRouter's fields, under the vendor's rules.
 func (s *Server) routerRequest(w http.ResponseWriter, r *http.Request) (Request, *refusal) {
 	return s.openaiRequestAs(OpenRouter, w, r)
 }
@@ -114,7 +113,7 @@ func (c *openaiCheck) routerSettings() *refusal {
 	return nil
 }
 
-// routerThinking holds the messages against what Anthropic wants while it thinks.
+// routerThinking checks the messages against Anthropic's rules for thinking.
 func (c *openaiCheck) routerThinking() *refusal {
 	if c.body.Reasoning == nil || !strings.HasPrefix(c.body.Model, "anthropic/") {
 		return nil
@@ -137,7 +136,7 @@ func (c *openaiCheck) routerThinking() *refusal {
 	return nil
 }
 
-// thoughts reads the reasoning that an answer carries back.
+// thoughts parses the reasoning that an answer sends back.
 func (c *openaiCheck) thoughts(i int, m openaiMessage, out *Message) *refusal {
 	if len(m.ReasoningDetails) == 0 {
 		return nil
@@ -168,8 +167,7 @@ func (c *openaiCheck) thoughts(i int, m openaiMessage, out *Message) *refusal {
 	return nil
 }
 
-// routerModels lists the catalog the way OpenRouter names it. It asks for no key, but
-// refuses a wrong one.
+// routerModels lists the catalog with OpenRouter's names. It needs no key, but rejects a wrong one.
 func (s *Server) routerModels(w http.ResponseWriter, r *http.Request) {
 	if e := s.openaiKey(r); e != nil {
 		s.refuse(w, OpenRouter, e)
@@ -191,7 +189,7 @@ func (s *Server) routerModels(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(encode(obj{"data": data}))
 }
 
-// processing is the comment that keeps a connection awake.
+// processing is the comment that keeps a connection alive.
 var processing = frame{line: true, data: []byte(": OPENROUTER PROCESSING\n")}
 
 // routerFrames is the answer as OpenRouter streams it: comments, reasoning in two
@@ -230,7 +228,7 @@ func routerFrames(req Request, turn Turn, usage Usage) []frame {
 	return b.frames
 }
 
-// routerCodes are the statuses that stand for the kinds of errors in a stream.
+// routerCodes are the statuses for the kinds of errors in a stream.
 var routerCodes = map[string]int{"rate_limit_error": 429, "invalid_request_error": 400, "authentication_error": 401}
 
 // routerErrorFrame is an error in the middle of an answer: a chunk that also ends it.
@@ -246,7 +244,7 @@ func routerErrorFrame(f *Fault) frame {
 	})}
 }
 
-// routerError is an HTTP error in OpenRouter's words.
+// routerError is an HTTP error in OpenRouter's format.
 func routerError(e *refusal) []byte {
 	return encode(obj{"error": obj{"code": e.code, "message": e.message, "metadata": obj{"provider_name": "sim"}}, "user_id": "user_sim"})
 }

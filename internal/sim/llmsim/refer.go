@@ -7,14 +7,14 @@ import (
 	"chorus/internal/pattern"
 )
 
-// reference is {{id of TITLE}} in a script: the id that a tool's result gave to what has that title. Programs choose ids, so a
-// script cannot know them.
+// reference is {{id of TITLE}} in a script: the id in a tool's result for the thing with that title. Programs choose
+// ids, so a script cannot know them.
 var (
 	reference = pattern.Lazy(`\{\{id of ([^{}"]+)\}\}`)
 	givenID   = pattern.Lazy(`"id":"([^"]+)"`)
 )
 
-// refer fills the references of a turn in; one that nothing answers stays as it is.
+// refer resolves the references of a turn; an unresolved one is unchanged.
 func (t Turn) refer(r Request) Turn {
 	fill := func(text string) string {
 		return reference().ReplaceAllStringFunc(text, func(whole string) string {

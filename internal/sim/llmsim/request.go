@@ -17,7 +17,7 @@ const (
 
 	Responses   API = "responses"   // OpenAI's newer one
 	Completions API = "completions" // OpenAI's oldest one, for base models
-	OpenRouter  API = "openrouter"  // Chat Completions with fields of its own
+	OpenRouter  API = "openrouter"  // Chat Completions with its own fields
 )
 
 // State is how a request ended.
@@ -31,7 +31,7 @@ const (
 	Gone     State = "gone"     // the client left before the end
 )
 
-// Request is a request as it came, and what it says.
+// Request is a request as received, and its contents.
 type Request struct {
 	N         int         `json:"n"` // 1, 2, 3 …
 	API       API         `json:"api"`
@@ -47,9 +47,9 @@ type Request struct {
 	Messages  []Message   `json:"messages"`
 
 	parts       []part // for the prefix cache
-	includeUsed bool   // OpenAI: usage is wanted in the stream
-	sealed      bool   // Responses: reasoning is wanted encrypted
-	thoughts    bool   // Google, Ollama: reasoning is wanted
+	includeUsed bool   // OpenAI: usage is requested in the stream
+	sealed      bool   // Responses: encrypted reasoning is requested
+	thoughts    bool   // Google, Ollama: reasoning is requested
 }
 
 // Message is one message of a request. A tool message of OpenAI's has one result.
@@ -78,7 +78,7 @@ type Result struct {
 	Failed bool   `json:"failed,omitempty"`
 }
 
-// LastUser is the newest text of the user.
+// LastUser returns the user's newest text.
 func (r Request) LastUser() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if m := r.Messages[i]; m.Role == "user" && m.Text != "" {
@@ -88,8 +88,7 @@ func (r Request) LastUser() string {
 	return ""
 }
 
-// LastToolResult is the text of the newest tool result, if no text of the user's
-// or the model's came after it.
+// LastToolResult returns the text of the newest tool result, if no text of the user or the model came after it.
 func (r Request) LastToolResult() string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := r.Messages[i]

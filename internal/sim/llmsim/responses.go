@@ -8,7 +8,7 @@ import (
 	"chorus/internal/model"
 )
 
-// openaiRoutes are what OpenAI and OpenRouter offer beside Chat Completions.
+// openaiRoutes are the routes of OpenAI and OpenRouter besides Chat Completions.
 func (s *Server) openaiRoutes() {
 	s.mux.HandleFunc("POST /v1/responses", s.speak(Responses, s.responsesRequest, responsesWhole, responsesFrames))
 	s.mux.HandleFunc("POST /v1/completions", s.speak(Completions, s.completionsRequest, completionsWhole, completionsFrames))
@@ -69,7 +69,7 @@ type responsesPart struct {
 	Refusal  string `json:"refusal"`
 	ImageURL string `json:"image_url"`
 	Detail   string `json:"detail"`
-	// Annotations are required in what an assistant said.
+	// Annotations are required in messages of the assistant.
 	Annotations *[]json.RawMessage `json:"annotations"`
 }
 
@@ -97,7 +97,7 @@ func (s *Server) responsesRequest(w http.ResponseWriter, r *http.Request) (Reque
 	return req, s.openaiFits(body.Model, len(data))
 }
 
-// openaiData takes the body of a request and looks at its key.
+// openaiData reads the body of a request and checks its key.
 func (s *Server) openaiData(w http.ResponseWriter, r *http.Request, req *Request) ([]byte, *refusal) {
 	data, e := read(w, r)
 	if e != nil {
@@ -109,7 +109,7 @@ func (s *Server) openaiData(w http.ResponseWriter, r *http.Request, req *Request
 	return data, s.openaiKey(r)
 }
 
-// openaiFits refuses models that are not there and requests that are too long.
+// openaiFits refuses unknown models and requests that are too long.
 func (s *Server) openaiFits(name string, size int) *refusal {
 	if !s.offered(name) {
 		return &refusal{code: 404, kind: "invalid_request_error", errCode: "model_not_found", message: "The model `" + name + "` does not exist or you do not have access to it."}

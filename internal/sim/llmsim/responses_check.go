@@ -10,15 +10,14 @@ import (
 	"chorus/internal/model/catalog"
 )
 
-// responsesCheck holds a request against the rules of Responses and fills in what
-// it says.
+// responsesCheck validates a request against the rules of Responses and fills in its contents.
 type responsesCheck struct {
 	req     *Request
 	body    *responsesBody
 	called  []string // calls so far
 	pending []string // of those, the ones without a result
-	alone   bool     // the item before was reasoning
-	sealed  bool     // reasoning is wanted encrypted
+	alone   bool     // the previous item was reasoning
+	sealed  bool     // encrypted reasoning is requested
 }
 
 func (c *responsesCheck) all() *refusal {
@@ -117,7 +116,7 @@ func (c *responsesCheck) tools() *refusal {
 	return nil
 }
 
-// hosted reports whether a tool is no function: those of the provider, and groups of tools. The simulator never calls them.
+// hosted reports whether a tool is not a function: tools of the provider, and groups of tools. The simulator never calls them.
 func hosted(raw json.RawMessage) bool {
 	var t struct {
 		Type string `json:"type"`
@@ -194,8 +193,7 @@ func (c *responsesCheck) item(i int, it responsesItem) *refusal {
 	return nil
 }
 
-// turn is the message that an item belongs to: the items of one answer stand in a
-// row, and so do results.
+// turn returns the message that an item belongs to: the items of one answer are consecutive, and so are results.
 func (c *responsesCheck) turn(role string) *Message {
 	n := len(c.req.Messages)
 	if n == 0 || c.req.Messages[n-1].Role != role || role == "user" {
@@ -243,7 +241,7 @@ func (c *responsesCheck) reasoning(i int, it responsesItem) *refusal {
 	return nil
 }
 
-// content reads text, or a list of parts.
+// content parses text, or a list of parts.
 func (c *responsesCheck) content(where, role string, raw json.RawMessage, out *Message) *refusal {
 	if len(raw) > 0 && raw[0] == '"' {
 		if err := json.Unmarshal(raw, &out.Text); err != nil {

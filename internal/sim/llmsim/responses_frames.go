@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// responsesItems are what a turn puts out: reasoning, a message, calls.
+// responsesItems returns the output of a turn: reasoning, a message, calls.
 func responsesItems(req Request, turn Turn) []obj {
 	var out []obj
 	id := func(kind string) string { return fmt.Sprintf("%s_sim_%d_%d", kind, req.N, len(out)) }
@@ -44,7 +44,7 @@ func responsesItems(req Request, turn Turn) []obj {
 	return out
 }
 
-// responsesState is the answer as the first and the last events carry it.
+// responsesState is the answer as in the first and the last events.
 func responsesState(req Request, status string, output []obj, usage any) obj {
 	return obj{
 		"id": fmt.Sprintf("resp_sim_%06d", req.N), "object": "response", "created_at": created, "model": req.Model,
@@ -73,7 +73,7 @@ func responsesEnd(req Request, turn Turn, usage Usage) obj {
 	return out
 }
 
-// responsesWhole is the answer in one piece.
+// responsesWhole is the answer without streaming.
 func responsesWhole(req Request, turn Turn, usage Usage) obj { return responsesEnd(req, turn, usage) }
 
 // responsesBuilder collects the frames of a stream.
@@ -108,7 +108,7 @@ func responsesFrames(req Request, turn Turn, usage Usage) []frame {
 	return b.frames
 }
 
-// with is a copy of an item with some fields replaced.
+// with returns a copy of an item with some fields replaced.
 func with(it obj, fields obj) obj {
 	out := obj{}
 	for k, v := range it {

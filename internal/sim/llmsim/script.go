@@ -31,19 +31,19 @@ type Script struct {
 	Bench   *Bench `yaml:"bench"`
 }
 
-// Rule answers requests that fit, whatever else is waiting.
+// Rule answers matching requests, whatever else is waiting.
 type Rule struct {
 	When  When   `yaml:"when"`
-	Times int    `yaml:"times"` // how often; 0: once for each turn, or for ever when there is one turn
+	Times int    `yaml:"times"` // how often; 0: once per turn, or forever if there is one turn
 	Turns []Turn `yaml:"turns"`
 	Turn  *Turn  `yaml:"turn"` // short for one turn
 
 	used int
 }
 
-// When is a condition on a request; everything that is given must hold.
+// When is a condition on a request; all given fields must match.
 type When struct {
-	Contains               string `yaml:"contains"` // in the newest text of the user
+	Contains               string `yaml:"contains"` // in the user's newest text
 	LastToolResultContains string `yaml:"lastToolResultContains"`
 	SystemContains         string `yaml:"systemContains"`
 	Model                  string `yaml:"model"`
@@ -64,7 +64,7 @@ func (r *Rule) turns() []Turn {
 	return r.Turns
 }
 
-// spent reports whether the rule has nothing more to say.
+// spent reports whether the rule is used up.
 func (r *Rule) spent() bool {
 	turns := r.turns()
 	switch {
@@ -112,7 +112,7 @@ func ParseScript(data []byte) (Script, error) {
 	return s, s.check()
 }
 
-// check finds words that the server would not understand.
+// check finds unknown values.
 func (s Script) check() error {
 	all := append([]Turn(nil), s.Turns...)
 	for i := range s.Rules {

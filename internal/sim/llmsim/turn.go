@@ -14,21 +14,21 @@ type Turn struct {
 	Signature string `yaml:"signature"` // of the thinking; "": one is made up
 	Redacted  string `yaml:"redacted"`  // a block of encrypted reasoning
 	Text      string `yaml:"text"`
-	Repeat    int    `yaml:"repeat"`  // the text is said that often: huge answers
+	Repeat    int    `yaml:"repeat"`  // the text is repeated this often: huge answers
 	Refusal   string `yaml:"refusal"` // OpenAI's refusal text
 	Calls     []Call `yaml:"calls"`
 
 	Chunk      int           `yaml:"chunk"`      // characters a frame; 0: 20
 	Delay      time.Duration `yaml:"delay"`      // before each frame
-	Interleave bool          `yaml:"interleave"` // the calls' fragments take turns
-	RepeatIDs  bool          `yaml:"repeatIds"`  // OpenAI: id and name in each fragment, as some servers do
-	PacketSize int           `yaml:"packetSize"` // bytes a packet, through the middle of characters; 0: whole frames
+	Interleave bool          `yaml:"interleave"` // the calls' fragments alternate
+	RepeatIDs  bool          `yaml:"repeatIds"`  // OpenAI: id and name in each fragment, like some servers
+	PacketSize int           `yaml:"packetSize"` // bytes per packet, splitting characters; 0: whole frames
 
-	Stop         string `yaml:"stop"` // end, tools, length, stop_sequence, refusal, pause; "": what fits
+	Stop         string `yaml:"stop"` // end, tools, length, stop_sequence, refusal, pause; "": derived
 	StopSequence string `yaml:"stopSequence"`
 	Usage        *Usage `yaml:"usage"` // nil: counted, with a simulated prefix cache
 	NoUsage      bool   `yaml:"noUsage"`
-	NoDone       bool   `yaml:"noDone"` // OpenAI: end without [DONE], as some servers do
+	NoDone       bool   `yaml:"noDone"` // OpenAI: end without [DONE], like some servers
 
 	Fault *Fault `yaml:"fault"`
 }
@@ -37,11 +37,11 @@ type Turn struct {
 type Call struct {
 	ID        string `yaml:"id"` // "": one is made up
 	Name      string `yaml:"name"`
-	Args      any    `yaml:"args"`      // a string or json.RawMessage goes out as it is, anything else as JSON; nil: nothing
-	Fragments int    `yaml:"fragments"` // in how many frames the arguments come; 0: one
+	Args      any    `yaml:"args"`      // a string or json.RawMessage is sent unchanged, anything else as JSON; nil: nothing
+	Fragments int    `yaml:"fragments"` // number of frames for the arguments; 0: one
 }
 
-// Usage is what the answer says it used. Input is without cached tokens.
+// Usage is the usage that the answer reports. Input excludes cached tokens.
 type Usage struct {
 	Input      int `yaml:"input"`
 	Output     int `yaml:"output"`
@@ -49,7 +49,7 @@ type Usage struct {
 	CacheWrite int `yaml:"cacheWrite"`
 }
 
-// FaultKind is how an answer goes wrong.
+// FaultKind is how an answer fails.
 type FaultKind string
 
 // The faults. All but Status happen in the stream, after After whole frames.
@@ -62,20 +62,20 @@ const (
 	Stall       FaultKind = "stall"     // silence until the client leaves
 )
 
-// Fault is what goes wrong with a turn.
+// Fault is a failure of a turn.
 type Fault struct {
 	Kind         FaultKind `yaml:"kind"`
 	After        int       `yaml:"after"`
 	Code         int       `yaml:"code"`       // HTTP status
-	Type         string    `yaml:"type"`       // the provider's name for the error; "": the usual one for the status
+	Type         string    `yaml:"type"`       // the provider's name for the error; "": the default for the status
 	ErrCode      string    `yaml:"errCode"`    // OpenAI's code, for example context_length_exceeded
-	Message      string    `yaml:"message"`    // "": a usual sentence
+	Message      string    `yaml:"message"`    // "": a default message
 	RetryAfter   string    `yaml:"retryAfter"` // header: seconds or an HTTP date
 	RetryAfterMS int       `yaml:"retryAfterMs"`
-	Body         string    `yaml:"body"` // instead of the usual error body
+	Body         string    `yaml:"body"` // instead of the default error body
 }
 
-// Text is a turn that says something.
+// Text is a turn with a text.
 func Text(text string) Turn { return Turn{Text: text} }
 
 // Calls is a turn that calls tools.
@@ -84,7 +84,7 @@ func Calls(calls ...Call) Turn { return Turn{Calls: calls} }
 // Fail is a turn that answers with an HTTP status.
 func Fail(code int) Turn { return Turn{Fault: &Fault{Kind: Status, Code: code}} }
 
-// With is the turn with a fault after so many frames.
+// With returns the turn with a fault after so many frames.
 func (t Turn) With(kind FaultKind, after int) Turn {
 	f := Fault{}
 	if t.Fault != nil {
@@ -103,7 +103,7 @@ func (t Turn) text() string {
 	return t.Text
 }
 
-// stop is the turn's stop, in our words.
+// stop is the turn's stop, in our terms.
 func (t Turn) stop() string {
 	switch {
 	case t.Stop != "":
@@ -117,7 +117,7 @@ func (t Turn) stop() string {
 	}
 }
 
-// output is how many bytes of the turn a model would have had to write.
+// output is how many bytes of the turn a model would have written.
 func (t Turn) output() int {
 	n := len(t.Thinking) + len(t.text()) + len(t.Refusal)
 	for _, c := range t.Calls {
@@ -126,7 +126,7 @@ func (t Turn) output() int {
 	return n
 }
 
-// args is what goes over the wire as arguments.
+// args returns the arguments as sent.
 func (c Call) args() string {
 	switch args := c.Args.(type) {
 	case nil:
@@ -140,14 +140,13 @@ func (c Call) args() string {
 	default:
 		data, err := json.Marshal(args)
 		if err != nil {
-			return fmt.Sprintf("%q", err.Error()) // a script can only hold JSON; a Go test sees it at once
+			return fmt.Sprintf("%q", err.Error()) // a script can only contain JSON; a Go test notices at once
 		}
 		return string(data)
 	}
 }
 
-// fragments cuts the arguments into as many pieces as asked for, at any byte that
-// begins a character.
+// fragments splits the arguments into as many pieces as requested, at character boundaries.
 func (c Call) fragments() []string {
 	args := c.args()
 	n := max(c.Fragments, 1)
@@ -162,7 +161,7 @@ func (c Call) fragments() []string {
 	return out
 }
 
-// pieces cuts text into frames of n characters.
+// pieces splits text into frames of n characters.
 func pieces(text string, n int) []string {
 	if n <= 0 {
 		n = 20

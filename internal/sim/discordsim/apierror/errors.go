@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Error is an answer that says no, in Discord's words and with its code.
+// Error is an error answer, with Discord's message and code.
 type Error struct {
 	Status  int            `json:"-"`
 	Message string         `json:"message"`
@@ -22,31 +22,31 @@ func (e *Error) Error() string { return fmt.Sprintf("%d: %s", e.Code, e.Message)
 
 var _ error = (*Error)(nil)
 
-// Refuse is an answer with one of Discord's codes.
+// Refuse returns an error with one of Discord's codes.
 func Refuse(status, code int, message string) error {
 	return &Error{Status: status, Code: code, Message: message}
 }
 
-// NotFound says that there is no such thing.
+// NotFound says that something does not exist.
 func NotFound(code int, what string) error {
 	return Refuse(http.StatusNotFound, code, "Unknown "+what)
 }
 
-// NoAccess says that the asker does not see a place.
+// NoAccess says that the caller cannot see a place.
 func NoAccess() error { return Refuse(http.StatusForbidden, 50001, "Missing Access") }
 
-// NoPermission says that the asker lacks a right.
+// NoPermission says that the caller lacks a permission.
 func NoPermission() error { return Refuse(http.StatusForbidden, 50013, "Missing Permissions") }
 
-// BadRequest says that a request makes no sense.
+// BadRequest says that a request is malformed.
 func BadRequest(code int, message string) error {
 	return Refuse(http.StatusBadRequest, code, message)
 }
 
-// Form collects what is wrong with a body, each at its place, as Discord nests it.
+// Form collects mistakes in a body, each at its place, nested as Discord does.
 type Form struct{ tree map[string]any }
 
-// Add says what is wrong at a path such as "embeds.0.title".
+// Add records a mistake at a path such as "embeds.0.title".
 func (f *Form) Add(path, code, format string, args ...any) {
 	if f.tree == nil {
 		f.tree = map[string]any{}
@@ -64,26 +64,26 @@ func (f *Form) Add(path, code, format string, args ...any) {
 	at["_errors"] = append(list, object{"code": code, "message": fmt.Sprintf(format, args...)})
 }
 
-// Longest complains of a text with more than so many characters.
+// Longest rejects a text that is too long.
 func (f *Form) Longest(path, text string, most int) {
 	if n := len([]rune(text)); n > most {
 		f.Add(path, "BASE_TYPE_MAX_LENGTH", "Must be %d or fewer in length.", most)
 	}
 }
 
-// Between complains of a number outside of its bounds.
+// Between rejects a number out of range.
 func (f *Form) Between(path string, n, least, most int) {
 	if n < least || n > most {
 		f.Add(path, "BASE_TYPE_BAD_LENGTH", "Must be between %d and %d in length.", least, most)
 	}
 }
 
-// Required complains of a field that is not there.
+// Required rejects a missing field.
 func (f *Form) Required(path string) {
 	f.Add(path, "BASE_TYPE_REQUIRED", "This field is required")
 }
 
-// Err is nil where nothing was found.
+// Err returns nil if there are no mistakes.
 func (f *Form) Err() error {
 	if len(f.tree) == 0 {
 		return nil
@@ -91,7 +91,7 @@ func (f *Form) Err() error {
 	return &Error{Status: http.StatusBadRequest, Code: 50035, Message: "Invalid Form Body", Errors: maps.Clone(f.tree)}
 }
 
-// Wrong is a form with one complaint.
+// Wrong is a form with one mistake.
 func Wrong(path, code, format string, args ...any) error {
 	f := Form{}
 	f.Add(path, code, format, args...)
@@ -101,8 +101,7 @@ func Wrong(path, code, format string, args ...any) error {
 // Item is the path of one item of a list.
 func Item(path string, i int) string { return path + "." + strconv.Itoa(i) }
 
-// Decode reads a JSON body, and says no as Discord does: 50109 for what is no JSON, 50035 at the
-// place that has the wrong type.
+// Decode parses a JSON body with Discord's errors: 50109 for invalid JSON, 50035 at the place of a wrong type.
 func Decode(raw []byte, into any) error {
 	if len(raw) == 0 {
 		raw = []byte("{}")
@@ -122,7 +121,7 @@ func Decode(raw []byte, into any) error {
 	return Wrong("_", "BASE_TYPE_BAD_TYPE", "%s", err.Error())
 }
 
-// InData moves what is wrong with a message under the "data" that it came in.
+// InData moves the mistakes in a message below the "data" field that contained it.
 func InData(err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Errors != nil {

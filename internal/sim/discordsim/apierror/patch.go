@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 )
 
-// Patch is a body of which only the fields that are there count.
+// Patch is a body of which only the given fields matter.
 type Patch map[string]json.RawMessage
 
-// Take reads one field into v, where it is there. null empties it.
+// Take reads one field into v, if it is given. null empties it.
 func Take[T any](p Patch, key string, v *T) error {
 	raw, ok := p[key]
 	if !ok {

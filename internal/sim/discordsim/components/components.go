@@ -27,23 +27,23 @@ const (
 	KindLabel   = 18
 )
 
-// IsSelect reports a kind that is a menu.
+// IsSelect reports whether a kind is a menu.
 func IsSelect(kind int) bool {
 	return kind == KindSelect || kind >= KindUsers && kind <= KindChannel
 }
 
-// checker goes through a tree of components once.
+// checker walks a tree of components once.
 type checker struct {
 	f     *apierror.Form
 	v2    bool
 	count int
 	text  int
 	ids   map[string]bool
-	seen  map[int]bool // the numbers of components that were given one
+	seen  map[int]bool // explicit numbers of components
 }
 
-// Check holds the components of a message against Discord's rules: rows of five
-// without the second version's flag, a tree of forty with it; custom ids that differ.
+// Check validates the components of a message against Discord's rules: rows of five without the flag of the second
+// version, a tree of forty with it; unique custom ids.
 func Check(f *apierror.Form, list []object, v2 bool) {
 	c := &checker{f: f, v2: v2, ids: map[string]bool{}, seen: map[int]bool{}}
 	if !v2 && len(list) > 5 {
@@ -123,7 +123,7 @@ func (c *checker) one(at string, o object) {
 	}
 }
 
-// onTop reports what may stand in a message by itself, or in a container.
+// onTop reports what may be at the top level of a message or in a container.
 func onTop(kind int) bool {
 	switch kind {
 	case KindRow, KindSection, KindText, KindMedia, KindFile, KindLine, KindBox:
@@ -132,7 +132,7 @@ func onTop(kind int) bool {
 	return false
 }
 
-// section is one to three texts with a button or a picture beside them.
+// section is one to three texts with a button or a picture.
 func (c *checker) section(at string, o object) {
 	children := jsonobject.List(o, "components")
 	c.f.Between(at+".components", len(children), 1, 3)
@@ -148,7 +148,7 @@ func (c *checker) section(at string, o object) {
 	}
 }
 
-// number holds the number of a component: one that is given is of that component alone.
+// number validates the number of a component: an explicit one must be unique.
 func (c *checker) number(at string, o object) {
 	n, ok := o["id"].(float64)
 	if !ok || n == 0 || c.seen == nil {
@@ -176,7 +176,7 @@ func (c *checker) attached(at string, o object) {
 	c.address(at+".file", o["file"], "attachment://")
 }
 
-// address holds the address of a picture or a file.
+// address validates the address of a picture or a file.
 func (c *checker) address(at string, media any, schemes ...string) {
 	m, _ := media.(map[string]any)
 	url := jsonobject.Text(m, "url")
@@ -188,7 +188,7 @@ func (c *checker) address(at string, media any, schemes ...string) {
 	}
 }
 
-// input is where words are written, in a modal.
+// input is a text input in a modal.
 func (c *checker) input(at string, o object) {
 	c.customID(at, o)
 	if style, _ := o["style"].(float64); style != 1 && style != 2 {
@@ -266,7 +266,7 @@ func (c *checker) selectMenu(at string, o object) {
 	}
 }
 
-// Find is the part of a message that has a custom id.
+// Find returns the part of a message with a custom id.
 func Find(list []object, customID string) object {
 	for _, o := range list {
 		if jsonobject.Text(o, "custom_id") == customID && customID != "" {
@@ -286,7 +286,7 @@ func Find(list []object, customID string) object {
 	return nil
 }
 
-// Displayed is the text inside components of the second version.
+// Displayed returns the text inside components of the second version.
 func Displayed(list []object) string {
 	var all strings.Builder
 	for _, o := range list {
@@ -298,7 +298,7 @@ func Displayed(list []object) string {
 	return all.String()
 }
 
-// Numbered gives each component the id that Discord gives it.
+// Numbered assigns ids to components, as Discord does.
 func Numbered(list []object) []object {
 	n := 0
 	var walk func(o object)
@@ -325,7 +325,7 @@ func Numbered(list []object) []object {
 	return list
 }
 
-// CustomIDs are those of the buttons and menus in a list, in their order.
+// CustomIDs returns those of the buttons and menus in a list, in order.
 func CustomIDs(list []object) (out []string) {
 	for _, o := range list {
 		if id := jsonobject.Text(o, "custom_id"); id != "" {
@@ -339,7 +339,7 @@ func CustomIDs(list []object) (out []string) {
 	return out
 }
 
-// CheckFilled holds what was written in a modal against its inputs, as clients do before they send it.
+// CheckFilled validates the values of a modal against its inputs, as clients do before they send it.
 func CheckFilled(asked, given []object) error {
 	f := &apierror.Form{}
 	values := inputsOf(given)
@@ -360,7 +360,7 @@ func CheckFilled(asked, given []object) error {
 	return f.Err()
 }
 
-// checkChosen holds what was chosen in a menu against what it offers.
+// checkChosen validates the chosen values of a menu.
 func checkChosen(f *apierror.Form, at string, menu object, chosen []any) {
 	if most := jsonobject.Number(menu, "max_values", 1); len(chosen) > most {
 		f.Add(at, "BASE_TYPE_BAD_LENGTH", "Must be %d or fewer in length.", most)
@@ -375,7 +375,7 @@ func checkChosen(f *apierror.Form, at string, menu object, chosen []any) {
 	}
 }
 
-// inputsOf are the parts of a modal that have a custom id.
+// inputsOf returns the parts of a modal that have a custom id.
 func inputsOf(list []object) map[string]object {
 	out := map[string]object{}
 	for _, o := range list {
@@ -393,7 +393,7 @@ func inputsOf(list []object) map[string]object {
 	return out
 }
 
-// Fill is what a client sends back of a modal: the inputs with their values.
+// Fill returns what a client sends for a modal: the inputs with their values.
 func Fill(list []object, values map[string]string) []any {
 	out := []any{}
 	for _, o := range list {
@@ -424,7 +424,7 @@ func Fill(list []object, values map[string]string) []any {
 	return out
 }
 
-// chosen is what somebody chose in a menu, a line for each; where nobody did, what was chosen before.
+// chosen returns the chosen values of a menu, one per line, or else the preselected ones.
 func chosen(menu object, lines string, given bool) []any {
 	out := []any{}
 	if given {
@@ -443,7 +443,7 @@ func chosen(menu object, lines string, given bool) []any {
 	return out
 }
 
-// CheckModal holds a modal against Discord's rules.
+// CheckModal validates a modal against Discord's rules.
 func CheckModal(modal object) error {
 	f := &apierror.Form{}
 	f.Between("data.title", len([]rune(jsonobject.Text(modal, "title"))), 1, 45)

@@ -1,5 +1,5 @@
-// Package components knows the trees of buttons, menus, texts and inputs under messages and in modals: Discord's rules for them, and
-// how to find something in them.
+// Package components implements Discord's rules for the trees of buttons, menus, texts and inputs in messages and
+// modals, and finds things in them.
 package components
 
 type object = map[string]any

@@ -25,7 +25,7 @@ type CallbackBody struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// Callback takes the first answer to an interaction, in its three seconds and once. It returns what Discord tells who asks for more.
+// Callback takes the first answer to an interaction, within three seconds and once. It returns Discord's reply for callers that want one.
 func (g *Guild) Callback(id ID, token string, b *CallbackBody, files []Upload) (object, error) {
 	i := find(g.interactions, func(i *interaction) bool { return i.id == id && i.token == token })
 	switch {
@@ -141,7 +141,7 @@ func (g *Guild) answerWith(i *interaction, body *messageBody, loading bool) (*Me
 	return m, err
 }
 
-// follow finds the interaction of a follow-up's token, while that lives.
+// follow finds the interaction of a follow-up's token, while that is valid.
 func (g *Guild) follow(app ID, token string) (*interaction, error) {
 	i := g.interactionByToken(token)
 	switch {
@@ -155,7 +155,7 @@ func (g *Guild) follow(app ID, token string) (*interaction, error) {
 	return i, nil
 }
 
-// FollowUp writes another answer; the first one after a deferral fills the message that waits.
+// FollowUp writes another answer; the first one after a deferral fills the waiting message.
 func (g *Guild) FollowUp(app ID, token string, b *messageBody) (*Message, error) {
 	i, err := g.follow(app, token)
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *Guild) FollowUp(app ID, token string, b *messageBody) (*Message, error)
 	return g.answerWith(i, b, false)
 }
 
-// FillAnswer edits an answer; one that waited is then there, and counts as new rather than edited.
+// FillAnswer edits an answer; a deferred one is then complete, and counts as new rather than edited.
 func (g *Guild) FillAnswer(c *Channel, m *Message, b *messageBody) error {
 	waited := m.Flags&FlagLoading != 0
 	m.Flags &^= FlagLoading
@@ -183,7 +183,7 @@ func (g *Guild) FillAnswer(c *Channel, m *Message, b *messageBody) error {
 	return nil
 }
 
-// Answer is a message that an application wrote as an answer, by its id (0: the first one), with its channel.
+// Answer returns a message that an application wrote as an answer, by its id (0: the first one), with its channel.
 func (g *Guild) Answer(app ID, token string, id ID) (*Channel, *Message, error) {
 	i, err := g.follow(app, token)
 	if err != nil {

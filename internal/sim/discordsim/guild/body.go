@@ -9,8 +9,7 @@ import (
 	"chorus/internal/sim/discordsim/jsonobject"
 )
 
-// messageBody is what a client sends to make or change a message, over any of the
-// routes that do. keys are the fields that were there at all: an edit changes those.
+// messageBody is a client's request to create or change a message, over any route. keys are the given fields: an edit changes those.
 type messageBody struct {
 	Content      *string          `json:"content"`
 	Nonce        any              `json:"nonce"`
@@ -31,7 +30,7 @@ type messageBody struct {
 	AppliedTags []ID   `json:"applied_tags"`
 
 	keys  map[string]bool
-	edits bool // its components are looked at with those flags that the message has
+	edits bool // its components are checked with the flags of the message
 	files []Upload
 	lie   func(*Attachment)
 }
@@ -56,12 +55,12 @@ type allowedMentions struct {
 	RepliedUser bool     `json:"replied_user"`
 }
 
-// DecodeMessage reads and checks the body of a new message.
+// DecodeMessage parses and checks the body of a new message.
 func DecodeMessage(raw []byte, files []Upload) (*messageBody, error) {
 	return decodeBody(raw, &messageBody{files: files, keys: map[string]bool{}})
 }
 
-// DecodeEdit reads and checks the body of a change: which components are good depends on the message then.
+// DecodeEdit parses and checks the body of a change: which components are valid depends on the message.
 func DecodeEdit(raw []byte, files []Upload) (*messageBody, error) {
 	return decodeBody(raw, &messageBody{files: files, keys: map[string]bool{}, edits: true})
 }
@@ -150,18 +149,18 @@ func (b *messageBody) emptyField(field string) bool {
 	return len(b.Poll) == 0 || string(b.Poll) == "null"
 }
 
-// empty is a body that would make a message with nothing in it.
+// empty reports a body that would make an empty message.
 func (b *messageBody) empty() bool {
 	return strings.TrimSpace(b.text()) == "" && len(b.Embeds) == 0 && len(b.Components) == 0 && len(b.files) == 0 &&
 		b.emptyField("poll") && len(b.StickerIDs) == 0 && !b.forwards()
 }
 
-// forwards is a body that takes another message along.
+// forwards reports a body that forwards another message.
 func (b *messageBody) forwards() bool {
 	return b.Reference != nil && b.Reference.Type == refForward && b.Reference.MessageID != 0
 }
 
-// checkEmbeds holds embeds against Discord's limits, the sum of 6,000 characters over all of them included.
+// checkEmbeds validates embeds against Discord's limits, including 6,000 characters in total.
 func checkEmbeds(f *apierror.Form, embeds []object) {
 	if len(embeds) > 10 {
 		f.Add("embeds", "BASE_TYPE_MAX_LENGTH", "Must be 10 or fewer in length.")
@@ -198,7 +197,7 @@ func checkEmbeds(f *apierror.Form, embeds []object) {
 	}
 }
 
-// TextBody is a message of nothing but text, as people write most of theirs.
+// TextBody is a message with text only, as people usually write.
 func TextBody(text string) *messageBody {
 	return &messageBody{Content: &text, keys: map[string]bool{"content": true}}
 }

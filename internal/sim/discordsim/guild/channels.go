@@ -36,7 +36,7 @@ func (g *Guild) NewChannel(a *Account, p apierror.Patch) (*Channel, error) {
 	return c, nil
 }
 
-// changeChannel takes over what a patch says of a channel that is not a thread.
+// changeChannel applies a patch to a channel that is not a thread.
 func (g *Guild) changeChannel(c *Channel, p apierror.Patch) error {
 	next := *c
 	var tags []Tag
@@ -68,7 +68,7 @@ func (g *Guild) changeChannel(c *Channel, p apierror.Patch) error {
 	return nil
 }
 
-// UpdateChannel changes a channel that is not a thread, and tells about it.
+// UpdateChannel changes a channel that is not a thread, and announces it.
 func (g *Guild) UpdateChannel(c *Channel, p apierror.Patch) error {
 	if err := g.changeChannel(c, p); err != nil {
 		return err
@@ -77,7 +77,7 @@ func (g *Guild) UpdateChannel(c *Channel, p apierror.Patch) error {
 	return nil
 }
 
-// SetOverwrite lets a role or a member do something else in one channel.
+// SetOverwrite sets what a role or a member may do differently in one channel.
 func (g *Guild) SetOverwrite(c *Channel, o Overwrite) error {
 	if g.Role(o.ID) == nil && g.Account(o.ID) == nil {
 		return apierror.NotFound(10009, "Permission Overwrite")
@@ -87,13 +87,13 @@ func (g *Guild) SetOverwrite(c *Channel, o Overwrite) error {
 	return nil
 }
 
-// DropOverwrite takes the exception of a role or a member away.
+// DropOverwrite removes the overwrite of a role or a member.
 func (g *Guild) DropOverwrite(c *Channel, id ID) {
 	c.Overwrites = slices.DeleteFunc(c.Overwrites, func(o Overwrite) bool { return o.ID == id })
 	g.tellChannel("CHANNEL_UPDATE", c)
 }
 
-// ChangeThread takes over what a patch says of a thread.
+// ChangeThread applies a patch to a thread.
 func (g *Guild) ChangeThread(a *Account, t *Channel, p apierror.Patch) error {
 	next, meta := *t, *t.Metadata
 	if err := cmp.Or(apierror.Take(p, "name", &next.Name), apierror.Take(p, "archived", &meta.Archived), apierror.Take(p, "locked", &meta.Locked),
@@ -151,7 +151,7 @@ func (g *Guild) DropChannel(c *Channel) {
 	g.Webhooks = slices.DeleteFunc(g.Webhooks, func(h *Webhook) bool { return h.ChannelID == c.ID })
 }
 
-// DirectChannel is the direct channel between two accounts, made where there is none.
+// DirectChannel returns the direct channel between two accounts, and creates it if needed.
 func (g *Guild) DirectChannel(a, b *Account) *Channel {
 	for _, c := range g.Channels {
 		if c.Type == TypeDM && g.Sees(a, c) && g.Sees(b, c) {
@@ -163,7 +163,7 @@ func (g *Guild) DirectChannel(a, b *Account) *Channel {
 	return c
 }
 
-// DirectSeenBy is a direct channel with the other one as its recipient.
+// DirectSeenBy returns a direct channel with the other account as its recipient.
 func DirectSeenBy(c *Channel, viewer ID) *Channel {
 	if c.Type != TypeDM {
 		return c
@@ -173,7 +173,7 @@ func DirectSeenBy(c *Channel, viewer ID) *Channel {
 	return &out
 }
 
-// View is the guild as REST shows it.
+// View is the guild in REST.
 func (g *Guild) View() object {
 	roles := make([]Role, 0, len(g.Roles))
 	for _, r := range g.Roles {
@@ -190,14 +190,14 @@ func (g *Guild) View() object {
 	}
 }
 
-// ViewRole is a role as clients see it.
+// ViewRole is a role for clients.
 func ViewRole(r *Role) Role {
 	out := *r
 	out.Colors = object{"primary_color": r.Color, "secondary_color": nil, "tertiary_color": nil}
 	return out
 }
 
-// ViewFor is the guild as the gateway shows it to one account.
+// ViewFor is the guild for one account of the gateway.
 func (g *Guild) ViewFor(a *Account, members bool) object {
 	out := g.View()
 	channels, threads := []*Channel{}, []*Channel{}
@@ -224,7 +224,7 @@ func (g *Guild) ViewFor(a *Account, members bool) object {
 	return out
 }
 
-// systemChannel is where Discord greets newcomers; nil: nowhere.
+// systemChannel is where Discord greets new members; nil: nowhere.
 func (g *Guild) systemChannel() any {
 	if c := g.ChannelNamed(g.system); c != nil && g.system != "" {
 		return c.ID

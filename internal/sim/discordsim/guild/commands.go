@@ -9,7 +9,7 @@ import (
 	"chorus/internal/sim/discordsim/jsonobject"
 )
 
-// Command is an application's command. Options stay as they came.
+// Command is an application's command. Options are unchanged.
 type Command struct {
 	ID                ID             `json:"id"`
 	ApplicationID     ID             `json:"application_id"`
@@ -36,7 +36,7 @@ const (
 	commandMessage = 3
 )
 
-// The kinds of options whose values are looked at.
+// The kinds of options whose values are checked.
 const (
 	optionString = 3
 	optionFile   = 11
@@ -80,7 +80,7 @@ func (c *Command) check(f *apierror.Form, at string) {
 var languages = []string{"id", "da", "de", "en-GB", "en-US", "es-ES", "es-419", "fr", "hr", "it", "lt", "hu", "nl", "no", "pl", "pt-BR", "ro", "fi", "sv-SE", "vi", "tr", "cs", "el", "bg", "ru", "uk", "hi", "th", "zh-CN",
 	"ja", "zh-TW", "ko"}
 
-// checkLocalized holds translated names and descriptions against the rules of the originals.
+// checkLocalized validates translated names and descriptions by the rules of the originals.
 func checkLocalized(f *apierror.Form, at string, names, descriptions map[string]any, strict bool) {
 	for language, v := range names {
 		name, _ := v.(string)
@@ -199,12 +199,12 @@ func (g *Guild) OverwriteCommands(app *Account, guild ID, list []Command) ([]*Co
 	return app.CommandsIn(guild), nil
 }
 
-// Command is a command of an application; nil: it has none with this id there.
+// Command returns a command of an application; nil: it has none with this id there.
 func (a *Account) Command(scope, id ID) *Command {
 	return find(a.CommandsIn(scope), func(c *Command) bool { return c.ID == id })
 }
 
-// CommandsIn are the commands of an application for one guild; 0: for all.
+// CommandsIn returns the commands of an application for one guild; 0: for all.
 func (a *Account) CommandsIn(guild ID) []*Command {
 	out := []*Command{}
 	for _, c := range a.Commands {
@@ -215,7 +215,7 @@ func (a *Account) CommandsIn(guild ID) []*Command {
 	return out
 }
 
-// ChangeCommand puts another command in the place of one.
+// ChangeCommand replaces a command.
 func (g *Guild) ChangeCommand(have *Command, next Command) error {
 	f := &apierror.Form{}
 	next.check(f, "")

@@ -30,7 +30,7 @@ const (
 
 var emojiName = pattern.Lazy(`^\w{2,32}$`)
 
-// freeName looks whether an emoji may have a name; but is the one that has it already.
+// freeName checks that an emoji may have a name; but is the one that already has it.
 func (a *Account) freeName(name string, but *AppEmoji) error {
 	if !emojiName().MatchString(name) {
 		return apierror.Wrong("name", "BASE_TYPE_BAD_LENGTH", "Must be between 2 and 32 in length.")
@@ -41,7 +41,7 @@ func (a *Account) freeName(name string, but *AppEmoji) error {
 	return nil
 }
 
-// Emoji is an emoji of an application; nil: it has none with this id.
+// Emoji returns an emoji of an application; nil: it has none with this id.
 func (a *Account) Emoji(id ID) *AppEmoji {
 	return find(a.Emojis, func(e *AppEmoji) bool { return e.ID == id })
 }
@@ -60,7 +60,7 @@ func (a *Account) DropEmoji(e *AppEmoji) {
 	a.Emojis = slices.DeleteFunc(a.Emojis, func(have *AppEmoji) bool { return have == e })
 }
 
-// NewEmoji makes an emoji of an application; picture is a data URI.
+// NewEmoji creates an emoji of an application; picture is a data URI.
 func (g *Guild) NewEmoji(a *Account, name, picture string) (*AppEmoji, error) {
 	if err := a.freeName(name, nil); err != nil {
 		return nil, err

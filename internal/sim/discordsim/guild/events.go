@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Event is something that happened, on its way to those who may see it.
+// Event is an event for everybody who may see it.
 type Event struct {
 	Name     string
-	intent   int      // which intent brings it; 0: everybody gets it
-	dmIntent int      // the same where it happened in a direct message
-	Channel  *Channel // who does not see this channel does not hear of it; nil: everybody does
-	only     ID       // nobody but this account
-	message  *Message // data is this message, as each one sees it
+	intent   int      // the intent it needs; 0: everybody gets it
+	dmIntent int      // the same for direct messages
+	Channel  *Channel // only for those who see this channel; nil: for everybody
+	only     ID       // only for this account
+	message  *Message // data is this message, rendered per viewer
 	data     any
 }
 
-// Reaches is whether an account may hear of an event at all.
+// Reaches reports whether an account may get an event at all.
 func (g *Guild) Reaches(e Event, who *Account) bool {
 	if e.only != 0 {
 		return e.only == who.ID
@@ -24,7 +24,7 @@ func (g *Guild) Reaches(e Event, who *Account) bool {
 	return e.Channel == nil || g.Sees(who, e.Channel)
 }
 
-// Needs are the intents that bring an event; 0: everybody gets it.
+// Needs returns the intents for an event; 0: everybody gets it.
 func (e Event) Needs() int {
 	if e.Channel != nil && e.Channel.Type == TypeDM {
 		return e.dmIntent
@@ -32,8 +32,8 @@ func (e Event) Needs() int {
 	return e.intent
 }
 
-// Render is an event's data as an account sees it; nil: as the guild itself does. Who may not read the content gets
-// messages without what people wrote, unless they are its own, name it or come directly.
+// Render returns an event's data for an account; nil: for the guild itself. Accounts that may not read the content get
+// messages without text, unless these are their own, mention them or are direct.
 func (g *Guild) Render(e Event, who *Account, content bool) []byte {
 	if e.message == nil {
 		return rendered(e.data)
@@ -57,7 +57,7 @@ func rendered(data any) []byte {
 	return raw
 }
 
-// hidden is a message for a bot that may not read what people write.
+// hidden is a message for a bot that may not read its text.
 func hidden(m Message) Message {
 	m.Content, m.Embeds, m.Attachments, m.Components, m.Poll, m.Snapshots = "", []object{}, []Attachment{}, []object{}, nil, nil
 	return m

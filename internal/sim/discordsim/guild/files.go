@@ -14,7 +14,7 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// keep stores the files of a body and returns all attachments that the message then has.
+// keep stores the files of a body and returns all attachments of the message.
 func (g *Guild) keep(c *Channel, b *messageBody, have []Attachment) ([]Attachment, error) {
 	out := append([]Attachment{}, have...)
 	for _, f := range b.files {
@@ -52,7 +52,7 @@ func (g *Guild) keep(c *Channel, b *messageBody, have []Attachment) ([]Attachmen
 	return out, nil
 }
 
-// fileName keeps what Discord keeps of a name: letters, digits, dots, dashes, underscores.
+// fileName keeps the characters of a name that Discord keeps: letters, digits, dots, dashes, underscores.
 func fileName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -69,7 +69,7 @@ func fileName(name string) string {
 	return name
 }
 
-// Upload keeps a file that goes along with a command.
+// Upload stores a file for a command.
 func (g *Guild) Upload(c *Channel, name string, data []byte) (ID, error) {
 	list, err := g.keep(c, &messageBody{files: []Upload{{Name: name, Data: data}}}, nil)
 	if err != nil {
@@ -79,7 +79,7 @@ func (g *Guild) Upload(c *Channel, name string, data []byte) (ID, error) {
 	return list[0].ID, nil
 }
 
-// File is what an attachment has in it.
+// File returns the contents of an attachment.
 func (g *Guild) File(id ID) ([]byte, bool) {
 	data, ok := g.files[id]
 	return data, ok

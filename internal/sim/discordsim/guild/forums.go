@@ -15,7 +15,7 @@ const (
 	maxActiveThreads = 1000
 )
 
-// checkTags looks at the tags that a forum is to have.
+// checkTags validates the tags of a forum.
 func checkTags(f *apierror.Form, tags []Tag) {
 	if len(tags) > maxTags {
 		f.Add("available_tags", "BASE_TYPE_MAX_LENGTH", "Must be %d or fewer in length.", maxTags)
@@ -28,7 +28,7 @@ func checkTags(f *apierror.Form, tags []Tag) {
 	}
 }
 
-// setTags gives a forum its tags: those without an id are new.
+// setTags sets the tags of a forum: those without an id are new.
 func (g *Guild) setTags(c *Channel, tags []Tag) error {
 	if c.Type != TypeForum {
 		return apierror.BadRequest(50024, "Cannot execute action on this channel type")
@@ -49,7 +49,7 @@ func (g *Guild) setTags(c *Channel, tags []Tag) error {
 	return nil
 }
 
-// mayTag says why an account cannot give a post of a forum these tags, in the place of those that it has.
+// mayTag says why an account cannot replace the tags of a forum post with these.
 func (g *Guild) mayTag(a *Account, forum *Channel, tags, have []ID) error {
 	if forum.Type != TypeForum {
 		return apierror.BadRequest(50024, "Cannot execute action on this channel type")
@@ -89,7 +89,7 @@ func (g *Guild) roomForThread() error {
 	return nil
 }
 
-// ChangeTags gives a forum other tags, and tells about it.
+// ChangeTags changes the tags of a forum, and announces it.
 func (g *Guild) ChangeTags(c *Channel, tags []Tag) error {
 	if err := g.setTags(c, tags); err != nil {
 		return err

@@ -8,15 +8,15 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// refForward is the type of a reference that takes a message along instead of answering it.
+// refForward is the type of a reference that forwards a message instead of answering it.
 const refForward = 1
 
-// Snapshot is a message as it was when somebody forwarded it.
+// Snapshot is a message at the time of its forwarding.
 type Snapshot struct {
 	Message Forwarded `json:"message"`
 }
 
-// Forwarded is what a forward takes along: not who wrote it.
+// Forwarded is the part of a message that is forwarded, without its author.
 type Forwarded struct {
 	Type         int          `json:"type"`
 	Content      string       `json:"content"`
@@ -30,7 +30,7 @@ type Forwarded struct {
 	Components   []object     `json:"components"`
 }
 
-// forward takes the message that a reference names along. by is who forwards it; nil: a webhook.
+// forward forwards the message that a reference names. by is who forwards it; nil: a webhook.
 func (g *Guild) forward(by *Account, m *Message, ref *Reference) error {
 	c := g.Channel(ref.ChannelID)
 	if c == nil || ref.ChannelID == 0 {

@@ -8,22 +8,21 @@ import (
 	"time"
 )
 
-// Account is somebody who can ask: a bot or a person.
+// Account is a bot or a person.
 type Account struct {
 	User
 	Token      string
-	Member     *Member // nil: it is not in the guild
-	Privileged int     // the intents that a bot's owner switched on
+	Member     *Member // nil: not in the guild
+	Privileged int     // the intents that a bot's owner enabled
 	Commands   []*Command
 	Emojis     []*AppEmoji
 
-	installed []ID // people who have the application themselves
-	// invited is what it will be in the guild once somebody has invited it; nil: it is there, or was never to be.
+	installed []ID // people who installed the application
+	// invited is its membership once somebody invites it; nil: it is a member, or never will be.
 	invited *Member
 }
 
-// Guild is the guild and everything in it. What happens in it goes to emit, in order. Its lists are there to be read; they
-// change by its methods alone.
+// Guild is the guild with its contents. Its events go to emit, in order. Its lists may be read, but only its methods may change them.
 type Guild struct {
 	ID       ID
 	Name     string
@@ -33,14 +32,14 @@ type Guild struct {
 	Channels []*Channel // in the order of their making
 	Webhooks []*Webhook
 	Now      func() time.Time
-	Scale    func(time.Duration) time.Duration // how long something takes in this guild's time
+	Scale    func(time.Duration) time.Duration // a duration in this guild's time
 
 	after        func(time.Duration, func()) // calls with the lock held
 	emit         func(Event)
 	url          string // where attachments are read from
 	mint         mint
 	count        uint64 // of changes to messages
-	system       string // the name of the channel for newcomers
+	system       string // the name of the channel for new members
 	byID         map[ID]*Channel
 	interactions []*interaction
 	files        map[ID][]byte
@@ -48,7 +47,7 @@ type Guild struct {
 	nonces       map[string]nonceUse
 }
 
-// nonceUse is a message that was sent with a nonce that is to count once.
+// nonceUse is a message that was sent with an enforced nonce.
 type nonceUse struct {
 	message, channel ID
 	at               time.Time
@@ -57,7 +56,7 @@ type nonceUse struct {
 // NewID is a new snowflake.
 func (g *Guild) NewID() ID { return g.mint.next(g.Now()) }
 
-// New builds the guild that the settings describe.
+// New creates the guild that the settings describe.
 func New(o Settings) (*Guild, error) {
 	g := &Guild{
 		Now: o.Now, after: o.After, emit: o.Emit, url: o.URL, Name: o.Name, system: o.System,
@@ -107,10 +106,10 @@ func (g *Guild) buildRole(spec RoleSpec) error {
 	return nil
 }
 
-// hereFor is how long those have been in a guild who are there from its start.
+// hereFor is how long the initial members have been in a guild.
 const hereFor = 30 * 24 * time.Hour
 
-// join adds an account. Its token is made from its id, as Discord's are: clients read the id back from it.
+// join adds an account. Its token is made from its id, as on Discord, because clients read the id from it.
 func (g *Guild) join(name string, bot bool, roles []string) (*Account, error) {
 	if name == "" || strings.ContainsAny(name, " \t\n/") || g.AccountNamed(name) != nil {
 		return nil, fmt.Errorf("%q: everybody needs a name of their own, without spaces", name)
@@ -221,7 +220,7 @@ func (g *Guild) buildChannel(position int, spec ChannelSpec) error {
 	return nil
 }
 
-// overwrite lets or forbids a role or an account something in one channel.
+// overwrite allows or denies a role or an account something in one channel.
 func (g *Guild) overwrite(c *Channel, who string, names []string, allow bool) error {
 	perms, err := permissions(names)
 	if err != nil {
@@ -255,30 +254,30 @@ func find[T any](list []*T, fits func(*T) bool) *T {
 	return nil
 }
 
-// Role is the one with an id; nil: there is none.
+// Role returns the role with an id; nil: there is none.
 func (g *Guild) Role(id ID) *Role { return find(g.Roles, func(r *Role) bool { return r.ID == id }) }
 
-// RoleNamed is the one of a name; nil: there is none.
+// RoleNamed returns the role with a name; nil: there is none.
 func (g *Guild) RoleNamed(name string) *Role {
 	return find(g.Roles, func(r *Role) bool { return r.Name == name })
 }
 
-// Account is who has an id; nil: nobody.
+// Account returns the account with an id; nil: nobody.
 func (g *Guild) Account(id ID) *Account {
 	return find(g.Accounts, func(a *Account) bool { return a.ID == id })
 }
 
-// AccountNamed is who has a name; nil: nobody.
+// AccountNamed returns the account with a name; nil: nobody.
 func (g *Guild) AccountNamed(name string) *Account {
 	return find(g.Accounts, func(a *Account) bool { return a.Username == name })
 }
 
-// AccountByToken is who has a token; nil: nobody.
+// AccountByToken returns the account with a token; nil: nobody.
 func (g *Guild) AccountByToken(token string) *Account {
 	return find(g.Accounts, func(a *Account) bool { return a.Token == token })
 }
 
-// Channel is the one with an id; nil: there is none.
+// Channel returns the channel with an id; nil: there is none.
 func (g *Guild) Channel(id ID) *Channel { return g.byID[id] }
 
 func (g *Guild) addChannel(c *Channel) {
@@ -286,12 +285,12 @@ func (g *Guild) addChannel(c *Channel) {
 	g.byID[c.ID] = c
 }
 
-// ChannelNamed is the first channel or thread of a name; nil: there is none.
+// ChannelNamed returns the first channel or thread with a name; nil: there is none.
 func (g *Guild) ChannelNamed(name string) *Channel {
 	return find(g.Channels, func(c *Channel) bool { return c.Name == name })
 }
 
-// MemberOf is an account as a member, with or without the user inside.
+// MemberOf returns an account as a member, with or without the user inside.
 func (g *Guild) MemberOf(a *Account, withUser bool) *Member {
 	if a == nil || a.Member == nil {
 		return nil
@@ -316,7 +315,7 @@ func (g *Guild) FindChannel(name string) (*Channel, error) {
 	return nil, fmt.Errorf("there is no channel %q", name)
 }
 
-// FindMessage finds a message anywhere.
+// FindMessage finds a message in any channel.
 func (g *Guild) FindMessage(id ID) (*Channel, *Message, error) {
 	for _, c := range g.Channels {
 		if m := c.Message(id); m != nil {

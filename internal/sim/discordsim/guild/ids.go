@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// ID is a snowflake: when something was made, and a number that tells it from what
-// was made in the same millisecond. It travels as a string, as Discord sends it.
+// ID is a snowflake: a creation time, and a number to distinguish ids of the same millisecond. It is sent as a string, as Discord does.
 type ID uint64
 
 // epoch is the first second of 2015, from which Discord counts.
@@ -27,7 +26,7 @@ func ParseID(s string) (ID, error) {
 // String is the number.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 10) }
 
-// Time is when the thing was made, to the millisecond.
+// Time is the creation time, to the millisecond.
 func (id ID) Time() time.Time { return epoch.Add(time.Duration(id>>22) * time.Millisecond) }
 
 // MarshalText writes the number; JSON puts it in quotes.
@@ -43,7 +42,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// UnmarshalJSON reads the string that Discord sends, and the number that it accepts.
+// UnmarshalJSON accepts the string that Discord sends, and a number as Discord does.
 func (id *ID) UnmarshalJSON(data []byte) error {
 	data = bytes.Trim(data, `"`)
 	if len(data) == 0 || string(data) == "null" {
@@ -53,7 +52,7 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 	return id.UnmarshalText(data)
 }
 
-// mint hands out snowflakes that only grow, however the clock behaves.
+// mint issues snowflakes that only grow, whatever the clock does.
 type mint struct{ last ID }
 
 func (m *mint) next(now time.Time) ID {
@@ -65,10 +64,10 @@ func (m *mint) next(now time.Time) ID {
 	return id
 }
 
-// Perm is a set of permissions; it travels as a decimal string.
+// Perm is a set of permissions, sent as a decimal string.
 type Perm uint64
 
-// The permissions that the simulator looks at.
+// The permissions that the simulator checks.
 const (
 	PermKick            Perm = 1 << 1
 	PermBan             Perm = 1 << 2
@@ -114,7 +113,7 @@ var permNames = map[string]Perm{
 	"all": permAll,
 }
 
-// Has is true where every one of want is in p.
+// Has reports whether all of want are in p.
 func (p Perm) Has(want Perm) bool { return p&want == want }
 
 // MarshalText writes the decimal number.

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// answerWithin is how long an application has for its first answer.
+	// answerWithin is the time limit for an application's first answer.
 	answerWithin = 3 * time.Second
 	// tokenLives is how long it may then write and change answers.
 	tokenLives = 15 * time.Minute
@@ -38,7 +38,7 @@ type interaction struct {
 	made    time.Time
 	nonce   any
 
-	taken    bool // the person has installed the application, and takes the command along
+	taken    bool // the person installed the application, so the command is available everywhere
 	acked    bool
 	failed   bool
 	answer   int // the kind of the first answer
@@ -58,7 +58,7 @@ type InteractionBody struct {
 	Data          object `json:"data"`
 }
 
-// Interact is a person using something of an application's.
+// Interact is a person's use of an application's command, component or modal.
 func (g *Guild) Interact(by *Account, b *InteractionBody) (ID, error) {
 	if by.Bot {
 		return 0, apierror.Refuse(http.StatusForbidden, 20001, "Bots cannot use this endpoint")
@@ -89,7 +89,7 @@ func (g *Guild) Interact(by *Account, b *InteractionBody) (ID, error) {
 	return i.id, nil
 }
 
-// start sends an interaction to its application and begins to wait.
+// start sends an interaction to its application and starts its time limit.
 func (g *Guild) start(i *interaction) {
 	i.id, i.made = g.NewID(), g.Now()
 	i.token = "sim-interaction-" + i.id.String()
@@ -162,7 +162,7 @@ func (g *Guild) useCommand(i *interaction) error {
 	return nil
 }
 
-// fillOptions checks the options of a use against those of the command, and gives them their types.
+// fillOptions checks the options of a use against the command, and sets their types.
 func fillOptions(used, defined []object, r *resolver, partial bool, at string) error {
 	for n, o := range used {
 		i := slices.IndexFunc(defined, func(d object) bool { return jsonobject.Text(d, "name") == jsonobject.Text(o, "name") })
@@ -269,7 +269,7 @@ func (g *Guild) useModal(i *interaction) error {
 	return apierror.Wrong("data", "MODAL_UNKNOWN", "No such modal is open")
 }
 
-// interactionView is the interaction as its application gets it.
+// interactionView is the interaction as sent to its application.
 func (g *Guild) interactionView(i *interaction) object {
 	perms := g.Rights(i.person, i.channel)
 	out := object{
@@ -315,7 +315,7 @@ func (i *interaction) sign(m *Message) {
 	m.Interaction = meta
 }
 
-// resolver collects what the values of an interaction stand for.
+// resolver collects the objects that the values of an interaction refer to.
 type resolver struct {
 	guild *Guild
 	at    *Channel
@@ -343,7 +343,7 @@ func (r *resolver) takeFile(id ID) bool {
 	return ok
 }
 
-// take resolves one id; kind is that of a command's option: 6 user, 7 channel, 8 role, 9 anybody.
+// take resolves one id; kind is that of a command's option: 6 user, 7 channel, 8 role, 9 any.
 func (r *resolver) take(kind int, id ID) {
 	if a := r.guild.Account(id); a != nil && (kind == 6 || kind == 9) {
 		r.put("users", id, a.User)

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// GiveRole gives a member a role, or takes it away.
+// GiveRole adds or removes a role of a member.
 func (g *Guild) GiveRole(a *Account, r *Role, on bool) {
 	a.Member.Roles = slices.DeleteFunc(a.Member.Roles, func(id ID) bool { return id == r.ID })
 	if on {
@@ -27,7 +27,7 @@ func (g *Guild) tellMember(a *Account) {
 	g.emit(Event{Name: "GUILD_MEMBER_UPDATE", only: a.ID, data: data})
 }
 
-// ChangeMember takes over what a patch says of a member. by is who asks.
+// ChangeMember applies a patch to a member. by is the caller.
 func (g *Guild) ChangeMember(by, a *Account, p apierror.Patch) error {
 	have := g.Rights(by, nil)
 	next := *a.Member
@@ -61,7 +61,7 @@ func (g *Guild) ChangeMember(by, a *Account, p apierror.Patch) error {
 	return nil
 }
 
-// Invite brings an account into the guild that was away.
+// Invite adds an account to the guild that was away.
 func (g *Guild) Invite(a *Account) error {
 	if a.invited == nil {
 		return fmt.Errorf("%s is in the guild already", a.Username)
@@ -74,7 +74,7 @@ func (g *Guild) Invite(a *Account) error {
 // Install is a person installing an application for themselves.
 func (a *Account) Install(person ID) { a.installed = append(a.installed, person) }
 
-// Named reports whether a member is called like that, by the beginning of any of their names.
+// Named reports whether one of a member's names starts with a text.
 func (a *Account) Named(begin string) bool {
 	starts := func(name string) bool { return strings.HasPrefix(strings.ToLower(name), strings.ToLower(begin)) }
 	return starts(a.Username) || a.Member != nil && a.Member.Nick != nil && starts(*a.Member.Nick)

@@ -10,7 +10,7 @@ import (
 
 var mentionPattern = pattern.Lazy(`<@(!|&)?(\d{1,20})>`)
 
-// readMentions finds whom a message names, and keeps those whom it may ping.
+// readMentions finds who is mentioned in a message, limited to those that it may ping.
 func (g *Guild) readMentions(m *Message, mayEveryone bool) {
 	m.Mentions, m.MentionRoles, m.MentionEveryone, m.mentions = []User{}, []ID{}, false, nil
 	text := m.Content + components.Displayed(m.Components)

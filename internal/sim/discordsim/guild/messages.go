@@ -14,28 +14,28 @@ import (
 	"chorus/internal/sim/discordsim/components"
 )
 
-// nonceWindow is how long the same nonce is the same message, where the sender asks for that.
+// nonceWindow is how long an enforced nonce identifies the same message.
 const nonceWindow = 5 * time.Minute
 
-// AttachmentLimit is what one file may weigh in a guild that pays nothing.
+// AttachmentLimit is the maximum size of a file in a guild without boosts.
 const AttachmentLimit = 10 << 20
 
-// post is a message on its way into a channel.
+// post is a message to be sent into a channel.
 type post struct {
 	author  User
-	from    *Account // nil: a webhook or an interaction, whose rights were looked at before
+	from    *Account // nil: a webhook or an interaction, whose permissions were checked before
 	channel *Channel
 	body    *messageBody
 	kind    int
 	webhook ID
 	app     ID
-	flags   int // beyond those that the body may set
+	flags   int // in addition to those that the body may set
 	seenBy  ID
 	caused  *interaction
-	first   ID // the message's own id, where it begins a forum post
+	first   ID // the message's own id, if it starts a forum post
 }
 
-// Message finds a message of a channel; nil where there is none that can be read back.
+// Message finds a message of a channel; nil if none can be read back.
 func (c *Channel) Message(id ID) *Message {
 	i := sort.Search(len(c.messages), func(i int) bool { return c.messages[i].ID >= id })
 	if i < len(c.messages) && c.messages[i].ID == id {
@@ -44,7 +44,7 @@ func (c *Channel) Message(id ID) *Message {
 	return nil
 }
 
-// Newest is the last message of a channel; nil: there is none.
+// Newest returns the last message of a channel; nil: there is none.
 func (c *Channel) Newest() *Message {
 	if len(c.messages) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (c *Channel) Newest() *Message {
 	return c.messages[len(c.messages)-1]
 }
 
-// maySend looks at everything that can stand between an account and a channel.
+// maySend checks whether an account may write in a channel.
 func (g *Guild) maySend(a *Account, c *Channel, b *messageBody) error {
 	have := g.Rights(a, c)
 	need := PermSend
@@ -84,7 +84,7 @@ func (g *Guild) maySend(a *Account, c *Channel, b *messageBody) error {
 	return nil
 }
 
-// slow is how long an account must still wait in a channel with slow mode; bots wait for nothing.
+// slow is how long an account must still wait in a channel with slow mode; bots never wait.
 func (g *Guild) slow(a *Account, c *Channel, have Perm) time.Duration {
 	if c.RateLimitPerUser == 0 || a.Bot || have.Has(PermManageMessages) {
 		return 0
@@ -92,10 +92,10 @@ func (g *Guild) slow(a *Account, c *Channel, have Perm) time.Duration {
 	return g.Scale(time.Duration(c.RateLimitPerUser)*time.Second) - g.Now().Sub(c.spoke[a.ID])
 }
 
-// ThreadArchived says that a thread takes nothing more.
+// ThreadArchived says that a thread accepts no more messages.
 func ThreadArchived() error { return apierror.BadRequest(50083, "Thread is archived") }
 
-// Send puts a message of an account into a channel.
+// Send sends a message of an account into a channel.
 func (g *Guild) Send(a *Account, c *Channel, b *messageBody) (*Message, error) {
 	if err := g.maySend(a, c, b); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func nonceKey(a *Account, b *messageBody) string {
 	return fmt.Sprint(a.ID, " ", b.Nonce)
 }
 
-// put makes the message that p describes and tells everybody. The rights have been looked at.
+// put creates the message that p describes and announces it. Permissions were checked.
 func (g *Guild) put(p post) (*Message, error) {
 	b, c := p.body, p.channel
 	if b.empty() && p.flags&FlagLoading == 0 {
@@ -171,7 +171,7 @@ func (g *Guild) put(p post) (*Message, error) {
 	return m, nil
 }
 
-// append puts a message last in its channel. A thread wakes up by it.
+// append adds a message at the end of its channel, which unarchives a thread.
 func (g *Guild) append(c *Channel, m *Message) {
 	c.messages = append(c.messages, m)
 	if m.seenBy != 0 {
@@ -188,7 +188,7 @@ func (g *Guild) append(c *Channel, m *Message) {
 	}
 }
 
-// refer ties a reply to what it answers.
+// refer links a reply to the message it answers.
 func (g *Guild) refer(m *Message, ref *Reference) error {
 	if ref == nil || ref.MessageID == 0 {
 		return nil
@@ -215,7 +215,7 @@ func (g *Guild) refer(m *Message, ref *Reference) error {
 	return nil
 }
 
-// stamped gives embeds the type that Discord gives them.
+// stamped sets the type of embeds, as Discord does.
 func stamped(embeds []object) []object {
 	for _, e := range embeds {
 		if _, ok := e["type"]; !ok {
@@ -228,7 +228,7 @@ func stamped(embeds []object) []object {
 	return embeds
 }
 
-// Edit changes what the body names. by is who asks; nil: whoever holds the message's token.
+// Edit changes the fields that the body names. by is the caller; nil: the holder of the message's token.
 func (g *Guild) Edit(by *Account, c *Channel, m *Message, b *messageBody) error {
 	own := by == nil || m.Author.ID == by.ID
 	if !own {
@@ -284,8 +284,8 @@ func (g *Guild) Edit(by *Account, c *Channel, m *Message, b *messageBody) error 
 	return nil
 }
 
-// checkChanged holds a message after an edit against the rules of the second version of
-// components: what it had as text before must go with that edit, and the flag never goes.
+// checkChanged checks an edited message against the rules of the second version of components: existing text must be
+// removed in the same edit, and the flag never is.
 func checkChanged(m *Message, b *messageBody) error {
 	f := &apierror.Form{}
 	v2 := m.Flags&FlagComponentsV2 != 0
@@ -317,7 +317,7 @@ func (g *Guild) change(m *Message, b *messageBody) {
 	}
 }
 
-// Remove deletes messages and tells about it in one event for one, in another for many.
+// Remove deletes messages and announces it in one event for one message, in another for several.
 func (g *Guild) Remove(c *Channel, ids ...ID) {
 	gone := ids[:0:0]
 	for _, id := range ids {
@@ -356,7 +356,7 @@ func (g *Guild) Remove(c *Channel, ids ...ID) {
 	g.emit(e)
 }
 
-// History is a page of a channel, newest first, as the query asks.
+// History returns a page of a channel, newest first, as the query asks.
 func (c *Channel) History(limit int, before, after, around ID) []*Message {
 	var all []*Message
 	for _, m := range c.messages {
@@ -389,20 +389,20 @@ func (g *Guild) tellMessage(name string, c *Channel, m *Message, nonce any) {
 	g.emit(Event{Name: name, intent: IntentMessages, dmIntent: IntentDMs, Channel: c, message: &shown, only: m.seenBy})
 }
 
-// touch notes that a message is not what it was, so that those who wait look at it again.
+// touch marks a message as changed, so that waiters check it again.
 func (g *Guild) touch(m *Message) {
 	g.count++
 	m.changed = g.count
 }
 
-// ViewMessage is a message as one account sees it; asEvent adds what only the gateway tells.
+// ViewMessage is a message for one account; asEvent adds what only the gateway sends.
 func (g *Guild) ViewMessage(m *Message, viewer ID, asEvent bool) Message {
 	out := g.alone(m, viewer)
 	if m.Reference != nil && (m.Type == kindReply || m.Type == KindStarter) {
 		out.Referenced = json.RawMessage("null")
 		if in := g.Channel(m.Reference.ChannelID); in != nil {
 			if target := in.Message(m.Reference.MessageID); target != nil {
-				out.Referenced, _ = json.Marshal(g.alone(target, viewer)) // a message is always good JSON: it came as such
+				out.Referenced, _ = json.Marshal(g.alone(target, viewer)) // a message is always valid JSON: it arrived as such
 			}
 		}
 	}
@@ -413,7 +413,7 @@ func (g *Guild) ViewMessage(m *Message, viewer ID, asEvent bool) Message {
 	return out
 }
 
-// alone is a message without the one that it answers: chains of replies are as long as people like.
+// alone is a message without the one that it answers, because chains of replies can be long.
 func (g *Guild) alone(m *Message, viewer ID) Message {
 	out := *m
 	out.Poll = m.Poll.seenBy(viewer)
@@ -430,10 +430,10 @@ func (g *Guild) alone(m *Message, viewer ID) Message {
 	return out
 }
 
-// RecentMessages are the newest messages of a channel, oldest first, as one person sees them.
+// RecentMessages returns the newest messages of a channel, oldest first, for one person.
 func (g *Guild) RecentMessages(c *Channel, me *Account, most int) []Message {
 	if real := g.Channel(c.ID); real != nil {
-		c = real // the page's copy of a direct channel has another name
+		c = real // the page's copy of a direct channel has a different name
 	}
 	out := []Message{}
 	for i := max(0, len(c.messages)-most); i < len(c.messages); i++ {
@@ -444,7 +444,7 @@ func (g *Guild) RecentMessages(c *Channel, me *Account, most int) []Message {
 	return out
 }
 
-// AllMessages are the messages of a channel, oldest first, as the guild itself sees them.
+// AllMessages returns all messages of a channel, oldest first.
 func (g *Guild) AllMessages(c *Channel) []Message {
 	out := make([]Message, 0, len(c.messages))
 	for _, m := range c.messages {
@@ -453,7 +453,7 @@ func (g *Guild) AllMessages(c *Channel) []Message {
 	return out
 }
 
-// Typing tells that somebody writes.
+// Typing announces that somebody is typing.
 func (g *Guild) Typing(a *Account, c *Channel) error {
 	if !g.Rights(a, c).Has(PermSend) {
 		return apierror.NoPermission()
@@ -469,17 +469,17 @@ func (g *Guild) Typing(a *Account, c *Channel) error {
 	return nil
 }
 
-// Said is what a person says beyond text.
+// Said is what a person sends besides text.
 type Said struct {
 	Text string
 	// Reply is the message it answers; 0: none.
 	Reply ID
 	Files map[string][]byte
-	// Lie changes what the message says of each file; nil: the truth.
+	// Lie changes what the message claims about each file; nil: the truth.
 	Lie func(*Attachment)
 }
 
-// Say is a person writing into a channel.
+// Say sends a message as a person into a channel.
 func (g *Guild) Say(a *Account, c *Channel, what Said) (*Message, error) {
 	b := TextBody(what.Text)
 	if what.Reply != 0 {
@@ -503,18 +503,18 @@ func (g *Guild) Unfurl(c *Channel, m *Message, title string) {
 	g.tellMessage("MESSAGE_UPDATE", c, m, nil)
 }
 
-// Restore puts another body in the place of a message's, as if an earlier version of its author had written it.
+// Restore replaces the body of a message, as if an earlier version of its author had written it.
 func (g *Guild) Restore(m *Message, b *messageBody) {
 	m.Content, m.Components, m.Flags = b.text(), components.Numbered(b.Components), m.Flags&^FlagComponentsV2
 }
 
-// FirstMessage is the first message, in any channel, that fits, of those that changed since the count of an earlier
-// search (0: of all). It says how far the count is now.
+// FirstMessage returns the first matching message in any channel, of those changed since the counter of an earlier
+// search (0: of all), and the current counter.
 func (g *Guild) FirstMessage(since uint64, fits func(Message) bool) (found Message, ok bool, count uint64) {
 	for _, c := range g.Channels {
 		for _, m := range c.messages {
 			if m.changed <= since && since > 0 {
-				continue // it did not fit, and is what it was
+				continue // it did not match, and has not changed
 			}
 			if found = g.ViewMessage(m, 0, true); fits(found) {
 				return found, true, g.count
@@ -524,10 +524,10 @@ func (g *Guild) FirstMessage(since uint64, fits func(Message) bool) (found Messa
 	return found, false, g.count
 }
 
-// Text is what people read in a message: its content, or the texts of its components.
+// Text returns the text that people read in a message: its content, or the texts of its components.
 func (m Message) Text() string {
 	return strings.TrimPrefix(m.Content+components.Displayed(m.Components), "\n")
 }
 
-// CustomIDs are those of the buttons and menus of a message, in their order.
+// CustomIDs returns those of the buttons and menus of a message, in order.
 func (m Message) CustomIDs() []string { return components.CustomIDs(m.Components) }

@@ -8,12 +8,12 @@ import (
 	"chorus/internal/sim/discordsim/jsonobject"
 )
 
-// Interaction is what became of a click or a command so far.
+// Interaction is the state of a click or a command.
 type Interaction struct {
 	ID ID
-	// Answered is true from the first answer on, also a deferral; Failed: there was none in time.
+	// Answered is true from the first answer on, including a deferral; Failed: there was none in time.
 	Answered, Failed bool
-	// Message is the answer, where it is one; 0: there is none yet.
+	// Message is the answer, if it is a message; 0: there is none yet.
 	Message ID
 	Modal   json.RawMessage
 	Choices json.RawMessage
@@ -30,7 +30,7 @@ func (i *interaction) state() Interaction {
 	return out
 }
 
-// Outcome is what became of an interaction; false: there is none with this id.
+// Outcome returns the state of an interaction; false: there is none with this id.
 func (g *Guild) Outcome(id ID) (Interaction, bool) {
 	i := find(g.interactions, func(i *interaction) bool { return i.id == id })
 	if i == nil {
@@ -39,12 +39,12 @@ func (g *Guild) Outcome(id ID) (Interaction, bool) {
 	return i.state(), true
 }
 
-// interactionByToken is the interaction of a token; nil: there is none.
+// interactionByToken returns the interaction of a token; nil: there is none.
 func (g *Guild) interactionByToken(token string) *interaction {
 	return find(g.interactions, func(i *interaction) bool { return i.token == token })
 }
 
-// InteractionApp is the application behind the token of an interaction; nil: there is none.
+// InteractionApp returns the application behind the token of an interaction; nil: there is none.
 func (g *Guild) InteractionApp(token string) *Account {
 	if i := g.interactionByToken(token); i != nil {
 		return i.app
@@ -52,7 +52,7 @@ func (g *Guild) InteractionApp(token string) *Account {
 	return nil
 }
 
-// InteractionMessages are the messages that the interaction of a token is about: its answer, and the one that was clicked.
+// InteractionMessages returns the messages of an interaction, by its token: its answer, and the one that was clicked.
 func (g *Guild) InteractionMessages(token string) (out []ID) {
 	if i := g.interactionByToken(token); i != nil {
 		out = append(out, i.original)
@@ -63,7 +63,7 @@ func (g *Guild) InteractionMessages(token string) (out []ID) {
 	return out
 }
 
-// Submission is what a person's client sends of the modal that is open before them, with values by custom id.
+// Submission is what a person's client sends for the open modal, with values by custom id.
 func (g *Guild) Submission(person, customID string, values map[string]string) (*InteractionBody, error) {
 	for n := len(g.interactions) - 1; n >= 0; n-- {
 		i := g.interactions[n]
@@ -76,7 +76,7 @@ func (g *Guild) Submission(person, customID string, values map[string]string) (*
 	return nil, fmt.Errorf("%s has no modal %q open", person, customID)
 }
 
-// InteractionsView are all interactions with what became of them.
+// InteractionsView returns all interactions with their states.
 func (g *Guild) InteractionsView() []object {
 	asked := []object{}
 	for _, i := range g.interactions {

@@ -10,7 +10,7 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// Poll is a question under a message, with who chose what.
+// Poll is a question in a message, with the votes.
 type Poll struct {
 	Question media        `json:"question"`
 	Answers  []PollAnswer `json:"answers"`
@@ -23,7 +23,7 @@ type Poll struct {
 	votes map[int][]ID // by the answer's number
 }
 
-// PollAnswer is one that can be chosen.
+// PollAnswer is a possible answer.
 type PollAnswer struct {
 	ID    int   `json:"answer_id"`
 	Media media `json:"poll_media"`
@@ -38,7 +38,7 @@ type media struct {
 // pollHours is the longest that a poll may run: 32 days.
 const pollHours = 32 * 24
 
-// readPoll makes a poll of what was asked for; nil: none was.
+// readPoll parses a poll; nil: there is none.
 func readPoll(b *messageBody, now time.Time) (*Poll, error) {
 	if b.emptyField("poll") {
 		return nil, nil
@@ -67,7 +67,7 @@ func readPoll(b *messageBody, now time.Time) (*Poll, error) {
 	return &p, f.Err()
 }
 
-// seenBy is the poll with its results, as one account sees them.
+// seenBy returns the poll with its results for one account.
 func (p *Poll) seenBy(viewer ID) *Poll {
 	if p == nil {
 		return nil
@@ -89,7 +89,7 @@ const (
 	IntentDMPolls = 1 << 25
 )
 
-// EndPoll closes a poll before its time, and posts the result as Discord does.
+// EndPoll closes a poll early, and posts the result as Discord does.
 func (g *Guild) EndPoll(by *Account, c *Channel, m *Message) error {
 	switch {
 	case m.Poll == nil:
@@ -107,7 +107,7 @@ func (g *Guild) EndPoll(by *Account, c *Channel, m *Message) error {
 	return err
 }
 
-// result is the embed that tells how a poll ended.
+// result is the embed with the result of a poll.
 func (p *Poll) result() object {
 	total, best, tie := 0, PollAnswer{}, false
 	for _, a := range p.Answers {
@@ -139,7 +139,7 @@ func (p *Poll) result() object {
 	return object{"type": "poll_result", "fields": fields}
 }
 
-// Vote is an account choosing an answer of a poll, by its number from 1 on.
+// Vote chooses an answer of a poll for an account, by its number from 1 on.
 func (g *Guild) Vote(a *Account, c *Channel, m *Message, answer int) error {
 	switch {
 	case m.Poll == nil || !slices.ContainsFunc(m.Poll.Answers, func(o PollAnswer) bool { return o.ID == answer }):
@@ -158,7 +158,7 @@ func (g *Guild) Vote(a *Account, c *Channel, m *Message, answer int) error {
 	return nil
 }
 
-// Voters are those who chose an answer of a poll.
+// Voters returns who chose an answer of a poll.
 func (g *Guild) Voters(m *Message, answer int) []User {
 	users := []User{}
 	for _, a := range g.Accounts {

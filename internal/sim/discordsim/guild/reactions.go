@@ -9,7 +9,7 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// ParseEmoji reads the emoji of a path: a character, or name:id.
+// ParseEmoji parses the emoji in a path: a character, or name:id.
 func ParseEmoji(s string) (Emoji, error) {
 	unknown := apierror.BadRequest(10014, "Unknown Emoji")
 	if name, number, ok := strings.Cut(s, ":"); ok {
@@ -23,12 +23,12 @@ func ParseEmoji(s string) (Emoji, error) {
 		return Emoji{}, unknown
 	}
 	if _, err := strconv.Atoi(s); err == nil {
-		return Emoji{}, unknown // digits are an emoji only with a keycap behind them
+		return Emoji{}, unknown // digits are an emoji only with a keycap after them
 	}
 	return Emoji{Name: s}, nil
 }
 
-// React puts an emoji of an account under a message.
+// React adds an emoji of an account to a message.
 func (g *Guild) React(a *Account, c *Channel, m *Message, e Emoji) error {
 	if c.Metadata != nil && c.Metadata.Archived {
 		return ThreadArchived()
@@ -36,7 +36,7 @@ func (g *Guild) React(a *Account, c *Channel, m *Message, e Emoji) error {
 	r := find(m.reactions, func(r *Reaction) bool { return r.Emoji.key() == e.key() })
 	if r == nil {
 		if !g.Rights(a, c).Has(PermAddReactions) {
-			return apierror.NoPermission() // joining a reaction that is there needs less
+			return apierror.NoPermission() // joining an existing reaction needs fewer permissions
 		}
 		if len(m.reactions) >= 20 {
 			return apierror.BadRequest(30010, "Maximum number of reactions reached (20)")
@@ -45,7 +45,7 @@ func (g *Guild) React(a *Account, c *Channel, m *Message, e Emoji) error {
 		m.reactions = append(m.reactions, r)
 	}
 	if slices.Contains(r.users, a.ID) {
-		return nil // a reaction is a set: twice is once, and no event
+		return nil // a reaction is a set: a repetition changes nothing, and sends no event
 	}
 	r.users = append(r.users, a.ID)
 	g.touch(m)
@@ -58,7 +58,7 @@ func (g *Guild) React(a *Account, c *Channel, m *Message, e Emoji) error {
 	return nil
 }
 
-// Unreact takes an emoji of a user away.
+// Unreact removes an emoji of a user.
 func (g *Guild) Unreact(user ID, c *Channel, m *Message, e Emoji) error {
 	r := find(m.reactions, func(r *Reaction) bool { return r.Emoji.key() == e.key() })
 	if r == nil || !slices.Contains(r.users, user) {
@@ -73,7 +73,7 @@ func (g *Guild) Unreact(user ID, c *Channel, m *Message, e Emoji) error {
 	return nil
 }
 
-// UnreactAll clears one emoji, or all where e is nil.
+// UnreactAll removes one emoji, or all if e is nil.
 func (g *Guild) UnreactAll(c *Channel, m *Message, e *Emoji) {
 	g.touch(m)
 	data := object{"channel_id": c.ID, "message_id": m.ID, "guild_id": c.GuildID}
@@ -129,10 +129,10 @@ func (g *Guild) Pin(a *Account, c *Channel, m *Message, on bool) error {
 	return nil
 }
 
-// PinnedAt is when a message was pinned.
+// PinnedAt returns when a message was pinned.
 func (m *Message) PinnedAt() time.Time { return m.pinnedAt }
 
-// Pins are a channel's pinned messages, the last pinned first.
+// Pins returns a channel's pinned messages, last pinned first.
 func (c *Channel) Pins() []*Message {
 	var out []*Message
 	for _, m := range c.messages {
@@ -144,7 +144,7 @@ func (c *Channel) Pins() []*Message {
 	return out
 }
 
-// Reactors are those who put an emoji under a message, in the order of their ids.
+// Reactors returns who reacted with an emoji, sorted by id.
 func (g *Guild) Reactors(m *Message, e Emoji, after ID, limit int) []User {
 	users := []User{}
 	r := find(m.reactions, func(r *Reaction) bool { return r.Emoji.key() == e.key() })

@@ -4,9 +4,9 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// Rights is what an account may do in a channel; in the guild where c is nil. It is Discord's
-// rule: everyone's role, the other roles, then the channel's exceptions for everyone, roles and
-// the member, in this order. A thread has its parent's.
+// Rights returns the permissions of an account in a channel, or in the guild if c is nil, by Discord's rule: everyone's
+// role, the other roles, then the channel's overwrites for everyone, roles and the member, in this order. A thread uses
+// its parent's.
 func (g *Guild) Rights(a *Account, c *Channel) Perm {
 	if c != nil && c.Type == TypeDM {
 		return permAll
@@ -55,7 +55,7 @@ func (g *Guild) Rights(a *Account, c *Channel) Perm {
 		}
 	}
 	if !base.Has(PermView) {
-		return 0 // who does not see a channel can do nothing in it
+		return 0 // without seeing a channel, nothing is allowed
 	}
 	return base
 }
@@ -69,7 +69,7 @@ func (a *Account) hasRole(id ID) bool {
 	return false
 }
 
-// Sees is whether an account hears of what happens in a channel.
+// Sees reports whether an account gets a channel's events.
 func (g *Guild) Sees(a *Account, c *Channel) bool {
 	if c.Type == TypeDM {
 		for _, u := range c.Recipients {
@@ -89,7 +89,7 @@ func (g *Guild) Sees(a *Account, c *Channel) bool {
 	return true
 }
 
-// Place is the channel that an account names in a request, where it may do what it wants.
+// Place returns the channel that an account names in a request, if it has the permission there.
 func (g *Guild) Place(a *Account, id ID, need Perm) (*Channel, error) {
 	c := g.Channel(id)
 	if c == nil {
@@ -104,7 +104,7 @@ func (g *Guild) Place(a *Account, id ID, need Perm) (*Channel, error) {
 	return c, nil
 }
 
-// Highest is the position of an account's highest role, which limits the roles it may touch.
+// Highest is the position of an account's highest role, which limits the roles it may change.
 func (g *Guild) Highest(a *Account) int {
 	if a.ID == g.Owner {
 		return 1 << 30

@@ -12,7 +12,7 @@ func (r *Role) change(p apierror.Patch) error {
 		apierror.Take(p, "permissions", &r.Permissions), apierror.Take(p, "mentionable", &r.Mentionable))
 }
 
-// NewRole makes a role, which stands at the bottom.
+// NewRole creates a role at the bottom.
 func (g *Guild) NewRole(by *Account, p apierror.Patch) (*Role, error) {
 	if !g.Rights(by, nil).Has(PermManageRoles) {
 		return nil, apierror.NoPermission()
@@ -32,7 +32,7 @@ func (g *Guild) NewRole(by *Account, p apierror.Patch) (*Role, error) {
 	return r, nil
 }
 
-// ChangeRole takes over what a patch says of a role.
+// ChangeRole applies a patch to a role.
 func (g *Guild) ChangeRole(r *Role, p apierror.Patch) error {
 	next := *r
 	if err := next.change(p); err != nil {
@@ -43,7 +43,7 @@ func (g *Guild) ChangeRole(r *Role, p apierror.Patch) error {
 	return nil
 }
 
-// DropRole deletes a role, which everybody loses.
+// DropRole deletes a role, also from its members.
 func (g *Guild) DropRole(r *Role) {
 	g.Roles = slices.DeleteFunc(g.Roles, func(have *Role) bool { return have == r })
 	for _, a := range g.Accounts {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Search are the messages that fit the filters of a query, between two ids (0: no bound), in every channel that the asker
-// can read the history of; and the threads that some are in.
+// Search returns the messages that match the filters of a query, between two ids (0: no bound), in every channel whose
+// history the caller can read; and the threads of some of them.
 func (g *Guild) Search(a *Account, q url.Values, after, before ID) (hits []*Message, threads []*Channel) {
 	for _, in := range g.Channels {
 		if in.GuildID == 0 || !asked(q, "channel_id", in.ID.String()) || !g.Sees(a, in) || !g.Rights(a, in).Has(PermReadHistory) {
@@ -26,13 +26,13 @@ func (g *Guild) Search(a *Account, q url.Values, after, before ID) (hits []*Mess
 	return hits, threads
 }
 
-// asked reports whether a filter lets one of the values through; one that is not there lets all.
+// asked reports whether a filter accepts one of the values; a missing filter accepts all.
 func asked(q url.Values, name string, values ...string) bool {
 	wanted := q[name]
 	return len(wanted) == 0 || slices.ContainsFunc(values, func(v string) bool { return slices.Contains(wanted, v) })
 }
 
-// fits holds a message against the filters of a search.
+// fits checks a message against the filters of a search.
 func (m *Message) fits(q url.Values) bool {
 	text := strings.ToLower(m.Content)
 	for word := range strings.FieldsSeq(strings.ToLower(q.Get("content"))) {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Settings say what guild there is, and tie it to whoever holds the lock around it.
+// Settings describe a guild, and connect it to the holder of its lock.
 type Settings struct {
 	Name     string
-	System   string // the channel in which Discord greets newcomers; "": there is none
+	System   string // the channel in which Discord greets new members; "": none
 	Bots     []BotSpec
 	People   []PersonSpec
 	Roles    []RoleSpec
@@ -17,20 +17,19 @@ type Settings struct {
 	URL       string  // where attachments are read from
 	TimeScale float64 // how many times faster its time runs
 	Now       func() time.Time
-	Emit      func(Event)                 // takes what happens, in order
-	After     func(time.Duration, func()) // calls after a while, with the lock held
+	Emit      func(Event)                 // gets events, in order
+	After     func(time.Duration, func()) // calls after a delay, with the lock held
 }
 
 // BotSpec is an application with its bot.
 type BotSpec struct {
 	Name string `yaml:"name"`
-	// Intents are the privileged ones that its owner switched on (members, presences,
-	// content); nil: all of them.
+	// Intents are the privileged intents that its owner enabled (members, presences, content); nil: all.
 	Intents *[]string `yaml:"intents"`
-	// Permissions its role has; nil: all but administrator.
+	// Permissions of its role; nil: all but administrator.
 	Permissions *[]string `yaml:"permissions"`
 	Roles       []string  `yaml:"roles"`
-	// Away: it is not in the guild until somebody invites it.
+	// Away means that it is not in the guild until somebody invites it.
 	Away bool `yaml:"away"`
 }
 
@@ -50,7 +49,7 @@ type RoleSpec struct {
 	Mentionable bool     `yaml:"mentionable"`
 }
 
-// ChannelSpec is a channel. Allow and Deny are by the name of a role, a person or a bot.
+// ChannelSpec is a channel. Allow and Deny map the name of a role, a person or a bot to permissions.
 type ChannelSpec struct {
 	Name     string              `yaml:"name"`
 	Type     string              `yaml:"type"` // text, forum, announcement, category, voice
@@ -62,7 +61,7 @@ type ChannelSpec struct {
 	Deny     map[string][]string `yaml:"deny"`
 }
 
-// permissions reads the names of permissions.
+// permissions parses the names of permissions.
 func permissions(names []string) (Perm, error) {
 	var all Perm
 	for _, name := range names {

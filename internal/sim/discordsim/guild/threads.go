@@ -29,7 +29,7 @@ func (b *ThreadBody) check() error {
 	return f.Err()
 }
 
-// newThread makes a thread under parent. id is the message it hangs on; 0: it hangs on none.
+// newThread creates a thread below parent. id is its message; 0: none.
 func (g *Guild) newThread(by User, parent *Channel, kind int, id ID, b *ThreadBody) *Channel {
 	if id == 0 {
 		id = g.NewID()
@@ -75,7 +75,7 @@ func (g *Guild) ThreadOn(a *Account, c *Channel, m *Message, b *ThreadBody) (*Ch
 	return t, nil
 }
 
-// ThreadIn opens a thread that hangs on no message, or a forum post with its first one.
+// ThreadIn opens a thread without a message, or a forum post with its first message.
 func (g *Guild) ThreadIn(a *Account, c *Channel, b *ThreadBody) (*Channel, *Message, error) {
 	if err := b.check(); err != nil {
 		return nil, nil, err
@@ -104,7 +104,7 @@ func (g *Guild) ThreadIn(a *Account, c *Channel, b *ThreadBody) (*Channel, *Mess
 	if c.Type != TypeText && c.Type != TypeAnnouncement {
 		return nil, nil, apierror.BadRequest(50024, "Cannot execute action on this channel type")
 	}
-	kind, need := TypePrivateThread, PermPrivateThreads // Discord's default, odd as it is
+	kind, need := TypePrivateThread, PermPrivateThreads // Discord's odd default
 	if b.Type != nil && *b.Type == TypePublicThread {
 		kind, need = TypePublicThread, PermPublicThreads
 	}
@@ -127,7 +127,7 @@ func (g *Guild) putStarter(a *Account, t *Channel, b *messageBody) (*Message, er
 	return m, err
 }
 
-// note is a message of the system.
+// note is a system message.
 func (g *Guild) note(c *Channel, by User, kind int, text string, ref *Reference) {
 	m := &Message{
 		ID: g.NewID(), Type: kind, ChannelID: c.ID, Author: by, Content: text, Timestamp: g.Now(), Mentions: []User{}, MentionRoles: []ID{},
@@ -137,7 +137,7 @@ func (g *Guild) note(c *Channel, by User, kind int, text string, ref *Reference)
 	g.tellMessage("MESSAGE_CREATE", c, m, nil)
 }
 
-// JoinThread lets a user in or out, and tells about it.
+// JoinThread adds a user to a thread or removes them, and announces it.
 func (g *Guild) JoinThread(t *Channel, user ID, in bool) {
 	_, was := t.joined[user]
 	if was == in {
@@ -156,7 +156,7 @@ func (g *Guild) JoinThread(t *Channel, user ID, in bool) {
 	g.emit(Event{Name: "THREAD_MEMBERS_UPDATE", intent: IntentGuilds, Channel: t, data: data})
 }
 
-// JoinedBy is whether a user is in a thread.
+// JoinedBy reports whether a user is in a thread.
 func (c *Channel) JoinedBy(user ID) bool {
 	_, in := c.joined[user]
 	return in

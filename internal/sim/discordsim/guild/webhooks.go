@@ -9,7 +9,7 @@ import (
 	"chorus/internal/sim/discordsim/apierror"
 )
 
-// Webhook lets whoever has its token write into a channel under any name.
+// Webhook lets the holder of its token write into a channel under any name.
 type Webhook struct {
 	ID            ID      `json:"id"`
 	Type          int     `json:"type"`
@@ -57,7 +57,7 @@ func (g *Guild) tellWebhooks(c *Channel) {
 	g.emit(Event{Name: "WEBHOOKS_UPDATE", intent: IntentWebhooks, Channel: c, data: object{"guild_id": c.GuildID, "channel_id": c.ID}})
 }
 
-// Webhook finds one by its id, and by its token where that is not empty.
+// Webhook finds a webhook by its id, and by its token if that is not empty.
 func (g *Guild) Webhook(id ID, token string) (*Webhook, error) {
 	h := find(g.Webhooks, func(h *Webhook) bool { return h.ID == id })
 	if h == nil {
@@ -69,7 +69,7 @@ func (g *Guild) Webhook(id ID, token string) (*Webhook, error) {
 	return h, nil
 }
 
-// Execute writes a message by a webhook; thread: into that thread of its channel.
+// Execute writes a message as a webhook; thread: into that thread of its channel.
 func (g *Guild) Execute(h *Webhook, thread ID, b *messageBody) (*Message, error) {
 	c := g.Channel(h.ChannelID)
 	if c == nil {

@@ -72,7 +72,7 @@ const (
 // ChannelRequireTag is the flag of a forum whose posts need a tag.
 const ChannelRequireTag = 1 << 4
 
-// Channel is a place for messages, a thread or a forum post included.
+// Channel is a place for messages, including a thread or a forum post.
 type Channel struct {
 	ID               ID              `json:"id"`
 	Type             int             `json:"type"`
@@ -98,7 +98,7 @@ type Channel struct {
 
 	messages []*Message // by id, which is by time
 	joined   map[ID]time.Time
-	spoke    map[ID]time.Time // when each account last wrote, for the slow mode
+	spoke    map[ID]time.Time // when each account last wrote, for slow mode
 }
 
 // Tag is a forum's label.
@@ -120,10 +120,10 @@ type ThreadMetadata struct {
 	CreatedAt  time.Time `json:"create_timestamp"`
 }
 
-// IsThread reports a thread or a forum post.
+// IsThread reports whether it is a thread or a forum post.
 func (c *Channel) IsThread() bool { return c.Type == TypePublicThread || c.Type == TypePrivateThread }
 
-// Archived reports a thread that is archived.
+// Archived reports whether it is an archived thread.
 func (c *Channel) Archived() bool { return c.Metadata != nil && c.Metadata.Archived }
 
 // Emoji is what reacts: a character, or a custom one by its id.
@@ -199,8 +199,8 @@ const (
 	FlagComponentsV2   = 1 << 15
 )
 
-// Message is a message with everything under it. What depends on who looks (the
-// member's own reactions, the message it answers) is filled in when it is shown.
+// Message is a message with everything in it. Parts that depend on the viewer (their own reactions, the message it
+// answers) are filled in when it is shown.
 type Message struct {
 	ID              ID              `json:"id"`
 	Type            int             `json:"type"`
@@ -234,14 +234,14 @@ type Message struct {
 	Position        int             `json:"position,omitempty"`
 
 	pinnedAt  time.Time
-	seenBy    ID // an ephemeral message: the one person who sees it
+	seenBy    ID // the only viewer of an ephemeral message
 	reactions []*Reaction
 	mentions  []ID
 	allowed   *allowedMentions
-	changed   uint64 // when it last changed, by the guild's count
+	changed   uint64 // its last change, by the guild's counter
 }
 
-// VisibleTo is whether an account sees the message, where it sees the channel.
+// VisibleTo reports whether an account sees the message, if it sees the channel.
 func (m *Message) VisibleTo(id ID) bool { return m.seenBy == 0 || m.seenBy == id }
 
 func (m *Message) ephemeral() bool { return m.Flags&FlagEphemeral != 0 }

@@ -1,4 +1,4 @@
-// Package jsonobject reads fields of JSON objects that the simulator passes on as they came: embeds, components, the options of commands.
+// Package jsonobject reads fields of JSON objects that the simulator passes on unchanged: embeds, components, the options of commands.
 package jsonobject
 
 type object = map[string]any
@@ -9,7 +9,7 @@ func Text(o object, key string) string {
 	return s
 }
 
-// List are the objects in a list of an object.
+// List returns the objects in a list of an object.
 func List(o object, key string) []object {
 	list, _ := o[key].([]any)
 	out := make([]object, 0, len(list))
@@ -20,13 +20,13 @@ func List(o object, key string) []object {
 	return out
 }
 
-// Kind is the number that says what a component or an option is.
+// Kind is the type number of a component or an option.
 func Kind(c object) int {
 	n, _ := c["type"].(float64)
 	return int(n)
 }
 
-// Number is a number of a component, or what it is without one.
+// Number returns a number of a component, or the default.
 func Number(o object, key string, otherwise int) int {
 	if n, ok := o[key].(float64); ok {
 		return int(n)

@@ -1,6 +1,5 @@
-// Package ratelimit counts requests as Discord does: a bucket for each route and channel, one
-// for everything that a bot asks, and limits below those of the buckets that no header tells of.
-// It promises that an answer's headers are those that clients wait by.
+// Package ratelimit counts requests as Discord does: a bucket for each route and channel, one for all requests of a bot,
+// and tighter limits that no header mentions. It promises that an answer's headers are those that clients wait by.
 package ratelimit
 
 import (
@@ -12,14 +11,13 @@ import (
 	"time"
 )
 
-// Rate is how many requests a bucket lets through in which time.
+// Rate is how many requests a bucket allows in which time.
 type Rate struct {
 	Limit int
 	Per   time.Duration
 }
 
-// rates are the buckets that Discord is known to have; what is not listed has otherRate.
-// Discord does not publish them: clients must read the headers, and so they do here.
+// rates are the known buckets of Discord; all others have otherRate. Discord does not publish them: clients must read the headers, here too.
 var rates = map[string]Rate{
 	"POST /channels/{channel}/messages":                                   {5, 5 * time.Second},
 	"PATCH /channels/{channel}/messages/{message}":                        {5, 5 * time.Second},
@@ -41,16 +39,15 @@ var (
 	globalRate = Rate{50, time.Second}
 )
 
-// changeChannel changes a channel. A change of its name or topic, and of nothing else, has a limit
-// of its own below that of the route.
+// changeChannel changes a channel. A change of only its name or topic has its own limit below that of the route.
 const changeChannel = "PATCH /channels/{channel}"
 
 var renameRate = Rate{2, 10 * time.Minute}
 
-// ReadsBody reports whether the limit of a route depends on what a request says.
+// ReadsBody reports whether the limit of a route depends on the request's body.
 func ReadsBody(route string) bool { return route == changeChannel }
 
-// renames reports whether a change of a channel is one of its name or topic.
+// renames reports whether a change of a channel only affects its name or topic.
 func renames(body string) bool {
 	var p struct {
 		Name  *string `json:"name"`
@@ -77,28 +74,28 @@ func (b *Bucket) Take(now time.Time, limit int, window time.Duration) bool {
 	return true
 }
 
-// Limiter holds the buckets of everybody. It takes no lock.
+// Limiter holds the buckets of everybody. It does not lock.
 type Limiter struct {
 	now     func() time.Time
 	scale   func(time.Duration) time.Duration
 	buckets map[string]*Bucket
 }
 
-// New is a limiter by a clock, whose windows are as long as scale says.
+// New returns a limiter for a clock, with windows scaled by scale.
 func New(now func() time.Time, scale func(time.Duration) time.Duration) *Limiter {
 	return &Limiter{now: now, scale: scale, buckets: map[string]*Bucket{}}
 }
 
-// Request is what is counted.
+// Request is a request to count.
 type Request struct {
 	Who   string // the account; "": a token in the path
-	Route string // method and path as they are mounted
-	Major string // the part of the path that has buckets of its own
-	Body  string // where [ReadsBody] says so
+	Route string // method and path as mounted
+	Major string // the part of the path with its own buckets
+	Body  string // if [ReadsBody] says so
 	Free  bool   // it does not count globally
 }
 
-// Verdict is what a limiter says of a request; it becomes headers. The zero value tells of no bucket.
+// Verdict is the limiter's result for a request; it becomes headers. The zero value mentions no bucket.
 type Verdict struct {
 	OK        bool
 	global    bool
@@ -108,13 +105,13 @@ type Verdict struct {
 	remaining int
 	wait      time.Duration // until the window ends
 	ends      time.Time
-	pause     time.Duration // until a further limit than the bucket's lets requests through
+	pause     time.Duration // until a tighter limit than the bucket's allows requests again
 }
 
-// Free is the verdict on who is not limited.
+// Free is the verdict for callers without limits.
 func Free() Verdict { return Verdict{OK: true} }
 
-// Refused is a verdict that no bucket has come to: wait, until ends.
+// Refused is a verdict without a bucket: wait, until ends.
 func Refused(wait time.Duration, ends time.Time, global bool) Verdict {
 	v := Verdict{global: global, scope: "shared", name: "storm", limit: 5, wait: wait, ends: ends}
 	if global {
@@ -161,17 +158,16 @@ func (l *Limiter) bucket(who, name, major string) *Bucket {
 
 func bucketName(route string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(route)) // a hash takes everything
+	_, _ = h.Write([]byte(route)) // a hash never fails
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
 func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
-// Counted reports whether a bucket stands behind the verdict, so that its headers say something.
+// Counted reports whether the verdict has a bucket, so that its headers are meaningful.
 func (v Verdict) Counted() bool { return v.name != "" }
 
-// Headers writes what every answer says of its bucket. Via stands on every answer: without
-// it clients take a 429 for a ban by whoever stands before Discord.
+// Headers writes the rate limit headers of an answer. Via is on every answer: without it, clients take a 429 for a ban by Discord's proxy.
 func (v Verdict) Headers(h http.Header) {
 	h.Set("Via", "1.1 discordsim")
 	if !v.Counted() {
@@ -191,7 +187,7 @@ func (v Verdict) Headers(h http.Header) {
 	}
 }
 
-// Body is the answer of a 429.
+// Body is the body of a 429.
 func (v Verdict) Body() map[string]any {
 	return map[string]any{"message": "You are being rate limited.", "retry_after": math.Round(max(v.pause, v.wait).Seconds()*1000) / 1000, "global": v.global}
 }
