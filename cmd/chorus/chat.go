@@ -26,7 +26,7 @@ func (c *program) chatCommand() *cobra.Command {
 		Use:   "chat [PROMPT]",
 		Short: "Chat with an agent about this directory",
 		Long: `Starts a conversation in the terminal. Type while the agent works to steer it. Esc or
-Ctrl-C stops the run; press it again to leave. /help lists the commands.
+Ctrl-C stops the run; Ctrl-C twice or Ctrl-D leaves. /help lists the commands.
 
 You may kill it at any time: chorus chat --session-id ID continues with every word.`,
 		Example: `  chorus chat
