@@ -186,7 +186,7 @@ func TestAPromptTooLongForAnything(t *testing.T) {
 	r.say(strings.Repeat("long ", 500))
 	events := r.untilEnds(1)
 	end := bodies[chat.RunEnded](events)[0]
-	if end.Reason != chat.EndFailed || !strings.Contains(end.Text, "larger window") {
+	if end.Reason != chat.EndFailed || !strings.Contains(end.Text, "larger context window") {
 		t.Fatalf("%+v", end)
 	}
 	w.mu.Lock()

@@ -55,17 +55,17 @@ func TestAHeldDatabase(t *testing.T) {
 		told <- nil
 	}()
 	close(goOn) // each try is told, so it does not matter which one is heard first
-	if err := <-told; err == nil || !strings.Contains(err.Error(), "held by another process") {
+	if err := <-told; err == nil || !strings.Contains(err.Error(), "locked by another process") {
 		t.Errorf("whoever watches is told %v", err)
 	}
 	_, err = r.engine.Deliver(ctx, chat.Inbound{Threads: []chat.ThreadID{thread}, Principal: ada, Blocks: chat.TextBlocks("and?"), Prompt: true}, nil)
-	if err == nil || !strings.Contains(err.Error(), "held by another process") {
+	if err == nil || !strings.Contains(err.Error(), "locked by another process") {
 		t.Errorf("whoever says something is told %v", err)
 	}
 	letGo()
 	for ended := false; !ended; { // a try that began before may still be told
 		for item, err := range r.engine.Watch(ctx, thread, 0) {
-			if err != nil && !strings.Contains(err.Error(), "held by another process") {
+			if err != nil && !strings.Contains(err.Error(), "locked by another process") {
 				t.Fatal(err)
 			}
 			if item.Event != nil && item.Event.Body.Kind() == chat.KindRunEnded {

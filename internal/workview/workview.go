@@ -261,7 +261,7 @@ func Call(e work.Event, f Facts) (string, bool) {
 	case work.EventReminder:
 		return "🔍 " + title + " still waits for your approval.", true
 	case work.EventStuck:
-		return "🚨 " + title + " has waited for approval since " + mark.Ago(f.Task.Moved) + ", and nobody has answered.", true
+		return "🚨 " + title + " waits for approval (requested " + mark.Ago(f.Task.Moved) + "), and nobody has answered.", true
 	case work.EventMergeDelayed:
 		return "🔀 " + title + " is finished but cannot be merged yet; merging will be retried.", true
 	case "task.waiting_input":
