@@ -89,7 +89,7 @@ type SessionStarted struct {
 	ForkedFrom string `json:"forkedFrom,omitempty"`
 }
 
-// RunStarted: a run started.
+// RunStarted reports that a run started.
 type RunStarted struct {
 	Head
 	Provider      string `json:"provider,omitempty"`
@@ -99,7 +99,7 @@ type RunStarted struct {
 	MaxIterations int    `json:"maxIterations,omitempty"`
 }
 
-// UserMessage: a message to the thread. Without Prompt it asks for no answer.
+// UserMessage is a message to the thread. Without Prompt it asks for no answer.
 type UserMessage struct {
 	Head
 	Text        string           `json:"text"`
@@ -134,14 +134,14 @@ type AssistantMessage struct {
 	Usage      *Usage `json:"usage,omitempty"` // of this answer; if calls follow, the last of them has it
 }
 
-// Refused: the prompt with that number will not be answered.
+// Refused reports that the prompt with that number will not be answered.
 type Refused struct {
 	Head
 	PromptSeq int64  `json:"promptSeq"`
 	Reason    string `json:"reason"`
 }
 
-// Cleared: everything up to UpTo was removed from the context.
+// Cleared reports that everything up to UpTo was removed from the context.
 type Cleared struct {
 	Head
 	UpTo int64  `json:"upTo"`
@@ -160,7 +160,7 @@ type TextDelta struct {
 // ThinkingDelta is a piece of the model's visible reasoning.
 type ThinkingDelta TextDelta
 
-// ToolCall: the model calls a tool. ArgsJSON is text: JSON, or what the model wrote
+// ToolCall reports that the model calls a tool. ArgsJSON is text: JSON, or what the model wrote
 // instead.
 type ToolCall struct {
 	Head
@@ -180,7 +180,7 @@ type ToolProgress struct {
 	Message string `json:"message"`
 }
 
-// ToolResult: the call has its result.
+// ToolResult is the result of a call.
 type ToolResult struct {
 	Head
 	CallID  string   `json:"callId"`
@@ -215,7 +215,7 @@ type Diagnostic struct {
 	Message string `json:"message"`
 }
 
-// ApprovalRequired: the call waits for an approval.
+// ApprovalRequired reports that the call waits for approval.
 type ApprovalRequired struct {
 	Head
 	CallID     string   `json:"callId"`
@@ -234,7 +234,7 @@ type ApprovalRequired struct {
 	Fields []chat.Field `json:"fields,omitempty"` // fields of a question; if empty, the answer is yes or no
 }
 
-// ApprovalResolved: a person answered, or the deadline passed.
+// ApprovalResolved reports that a person answered or the deadline passed.
 type ApprovalResolved struct {
 	Head
 	CallID     string `json:"callId"`
@@ -244,7 +244,7 @@ type ApprovalResolved struct {
 	Note       string `json:"note,omitempty"`
 }
 
-// Steered: a message to the run in progress.
+// Steered is a message to the current run.
 type Steered struct {
 	Head
 	Text        string           `json:"text"`
@@ -254,7 +254,7 @@ type Steered struct {
 	Attachments []Attachment     `json:"attachments,omitempty"`
 }
 
-// Compacted: everything up to UpTo is replaced by the summary.
+// Compacted reports that the summary replaces everything up to UpTo.
 type Compacted struct {
 	Head
 	UpTo     int64    `json:"upTo"`

@@ -162,7 +162,7 @@ func (w *Walk) beginning() {
 	w.at = frame{guild: w.at.guild, channel: w.at.parent, before: after(w.at.channel), askers: w.at.askers, depth: w.at.depth}
 }
 
-// turnBack goes on as if the order that led here were not there.
+// turnBack continues as if the command that led here did not exist.
 func (w *Walk) turnBack(p Page) {
 	if w.back == nil {
 		if p.Err != nil {
