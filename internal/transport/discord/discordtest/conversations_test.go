@@ -105,7 +105,7 @@ func TestDiscordConversationIsShared(t *testing.T) {
 	if !read() {
 		t.Error("somebody who only talks here has ended the link")
 	}
-	g.commandShows("bob", "thread unshare", map[string]any{"link": link}, "shows nothing any more")
+	g.commandShows("bob", "thread unshare", map[string]any{"link": link}, "is revoked")
 	if read() {
 		t.Error("the link can still be read with")
 	}
@@ -148,7 +148,7 @@ func TestDiscordConversationIsDeletedAndBroughtBack(t *testing.T) {
 			t.Errorf("%s is told %q", who, m.Text())
 		}
 	}
-	for who, want := range map[string]string{"carol": notTheirs, "bob": "it is held on discord", "dan": "it is held on discord", "ada": "it is held on discord"} {
+	for who, want := range map[string]string{"carol": notTheirs, "bob": "also exists on discord", "dan": "also exists on discord", "ada": "also exists on discord"} {
 		if m := g.command(who, "general", "thread delete", nil); !strings.Contains(m.Text(), want) || len(m.CustomIDs()) != 0 {
 			t.Errorf("of the conversation here %s is told %q", who, m.Text())
 		}
@@ -175,7 +175,7 @@ func TestDiscordConversationIsDeletedAndBroughtBack(t *testing.T) {
 	if got := g.choices("ada", "thread restore", "thread", "plans"); len(got) != 1 || !strings.HasPrefix(got[0], "Old plans (") {
 		t.Errorf("%q are suggested", got)
 	}
-	g.commandShows("ada", "thread restore", plans, "is back")
+	g.commandShows("ada", "thread restore", plans, "is restored")
 	if !there() {
 		t.Error("it is not back")
 	}

@@ -76,7 +76,7 @@ func TestMemoryIsCommandedWhereItIs(t *testing.T) {
 	}
 	g.commandShows("bob", "memory history", nil, "**version 2**", "+- the office is closed in May", "**version 1**")
 	asked, after := g.confirm("bob", "general", "memory forget", map[string]any{"words": "office"})
-	if !strings.Contains(asked, "Only the lines that hold: office") || !strings.Contains(after, "forgotten") {
+	if !strings.Contains(asked, "Only the lines that contain: office") || !strings.Contains(after, "forgotten") {
 		t.Errorf("%q, then %q", asked, after)
 	}
 	if text := g.commandShows("bob", "memory show", nil, "ship on Fridays"); strings.Contains(text, "office") {
@@ -203,7 +203,7 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	g.commandShows("bob", "schedule pause", map[string]any{"id": id}, "is paused")
-	g.commandShows("bob", "schedule resume", map[string]any{"id": id}, "goes on")
+	g.commandShows("bob", "schedule resume", map[string]any{"id": id}, "is resumed")
 	g.commandShows("bob", "schedule show", map[string]any{"id": id}, "**every weekday at 9** active", "what is new?")
 	if _, after := g.confirm("bob", "general", "schedule remove", map[string]any{"id": id}); !strings.Contains(after, "removed") {
 		t.Errorf("%q", after)

@@ -35,7 +35,7 @@ func TestTypedCommands(t *testing.T) {
 	p.write(area, "/memory show\r")
 	p.waitForText("the team ships on <b>Fridays</b>") // as text
 	p.write(area, "/memory forget words=ships\r")
-	p.waitForText("Only the lines that hold: ships")
+	p.waitForText("Only the lines that contain: ships")
 	p.click("form.confirm .button")
 	p.waitForText("is forgotten as you asked")
 	p.until(`!document.querySelector("form.confirm")`)
