@@ -36,7 +36,7 @@ var (
 	_ Writer = (*session.Writer)(nil)
 )
 
-// Journal is what the files follow.
+// Journal is the source of the files.
 type Journal interface {
 	Thread(context.Context, chat.ThreadID) (journal.Thread, error)
 	AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error]

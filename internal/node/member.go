@@ -104,7 +104,7 @@ func (m *Member) joined() (*nodes.Node, error) {
 	return n, nil
 }
 
-// Name is what people call this node.
+// Name returns the name by which people know this node.
 func (m *Member) Name() string { return cmp.Or(m.name, NameOf(m.Env)) }
 
 // NameOf returns the default name of a process among nodes.

@@ -36,7 +36,7 @@ type tracedRun struct {
 	tools   map[string]time.Time
 }
 
-// span is one that is being made.
+// span is an unfinished span.
 type span struct {
 	trace.Span
 	from  time.Time
@@ -133,7 +133,7 @@ func (t *tracer) child(r *tracedRun, name, title string, kind trace.SpanKind, fr
 	return t.start(trace.ContextWithSpan(context.Background(), r.span.Span), part{r.id, name}, title, kind, from)
 }
 
-// about is what every span of a run has.
+// about returns the attributes that every span of a run has.
 func (r *tracedRun) about(operation string) []attribute.KeyValue {
 	return []attribute.KeyValue{attribute.String("gen_ai.operation.name", operation), attribute.String("gen_ai.conversation.id", string(r.thread)),
 		attribute.String("gen_ai.agent.name", agentOf(r.thread))}

@@ -54,7 +54,7 @@ type Need struct {
 	Askers         []room.Author // all of them must be allowed to read there; empty: it is the room itself
 }
 
-// Page is what was read.
+// Page is the result of a read.
 type Page struct {
 	Messages []room.Message // in any order
 	Denied   bool           // one of the askers may not read there

@@ -7,7 +7,6 @@
 // the message that was the status, or replaces it below what was said aside. Every prompt that
 // was taken or refused ends with a final sign. Keys of messages never change, so a caller that
 // remembers what it has sent knows what to edit.
-// of messages never change, so whoever remembers what it has sent knows what to edit.
 package render
 
 import (

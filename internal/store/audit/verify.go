@@ -30,7 +30,7 @@ type Break struct {
 	Text   string // for people
 }
 
-// Check is what VerifyAudit found.
+// Check is the result of VerifyAudit.
 type Check struct {
 	Lines  int64  // lines that were checked
 	Chains int64  // chains that they are on

@@ -16,7 +16,7 @@ import (
 	"chorus/internal/store/blobs"
 )
 
-// MovedBlobs is what MoveBlobs did.
+// MovedBlobs is the result of MoveBlobs.
 type MovedBlobs struct {
 	Moved int      `json:"moved"`
 	Bytes int64    `json:"bytes"`

@@ -40,7 +40,7 @@ type fullText interface {
 	erase(ctx context.Context, thread chat.ThreadID) error
 }
 
-// Journal is what is indexed.
+// Journal is the journal to index.
 type Journal interface {
 	Thread(ctx context.Context, id chat.ThreadID) (journal.Thread, error)
 	// Page reads events after a number, and reports whether there may be more.
