@@ -4,7 +4,6 @@
 // prefix is stable: the messages of a request begin with those of the previous request, unless a
 // roll, a clear or a compaction lies between them. Pairs are complete: no history, however broken,
 // yields a tool call without its result or a result without its call.
-// without its result or a result without its call.
 package transcript
 
 import (
