@@ -8,7 +8,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Agents carries out operations on agents.
+// Agents implements operations on agents.
 type Agents interface {
 	ListAgents(context.Context, operation.Caller, AgentQuery) (operation.List[Agent], error)
 	GetAgent(context.Context, operation.Caller, AgentRef) (AgentDetail, error)
@@ -17,14 +17,14 @@ type Agents interface {
 	DestroyAgent(context.Context, operation.Caller, DestroyAgentRequest) (operation.None, error)
 	// AgentFile reads a file or lists a directory of the agent's workspace.
 	AgentFile(context.Context, operation.Caller, AgentFileRef) (Entry, error)
-	// ListProfiles lists what the caller may choose for a session of an agent.
+	// ListProfiles lists the profiles that the caller may choose for a session of an agent.
 	ListProfiles(context.Context, operation.Caller, ProfileQuery) (operation.List[Profile], error)
 }
 
-// AgentQuery says which part of the list of agents.
+// AgentQuery selects a part of the list of agents.
 type AgentQuery struct{ Page }
 
-// ProfileQuery says for whose sessions permission profiles are listed.
+// ProfileQuery says for which sessions to list permission profiles.
 type ProfileQuery struct {
 	Agent string `json:"agent,omitempty" maxLen:"64" noun:"agent" context:"agent" doc:"for sessions of this agent; left out: the default one"`
 }
@@ -32,11 +32,11 @@ type ProfileQuery struct {
 // Profile is a permission profile that the caller may choose.
 type Profile struct {
 	Name     string `json:"name"`
-	About    string `json:"about,omitempty"`    // what it means, of those that are built in
-	Standard bool   `json:"standard,omitempty"` // the agent's own, for sessions that name none
+	About    string `json:"about,omitempty"`    // its meaning, for built-in profiles
+	Standard bool   `json:"standard,omitempty"` // the agent's own profile, for sessions that name none
 }
 
-// Agent is who answers.
+// Agent is a configured agent.
 type Agent struct {
 	Name        string    `json:"name"`
 	Model       string    `json:"model,omitempty"`
@@ -45,29 +45,29 @@ type Agent struct {
 	Workspace   string    `json:"workspace,omitempty"`
 	CreatedAt   time.Time `json:"createdAt,omitzero"`
 	Description string    `json:"description,omitempty"`
-	// State is IDLE, or BUSY while the agent works on tasks; Task is the first of those that the caller may see.
+	// State is IDLE, or BUSY while the agent works on tasks; Task is the first of them that the caller may see.
 	State  string      `json:"state,omitempty"`
 	Task   string      `json:"currentTask,omitempty"`
 	Tasks  []TaskBrief `json:"tasks,omitempty"`
-	Repo   string      `json:"repoId,omitempty"` // that its tasks work in unless they name another
+	Repo   string      `json:"repoId,omitempty"` // default repository of its tasks
 	Worker string      `json:"worker,omitempty"` // claude, codex or acp: another program does its work
-	// File is agent.json as it is, for whoever may change it; nil: there is none.
+	// File is agent.json, for callers who may change it; nil: there is none.
 	File json.RawMessage `json:"file,omitempty"`
 }
 
-// AgentDetail is an agent with all that shapes its answers.
+// AgentDetail is an agent with everything that shapes its answers.
 type AgentDetail struct {
 	Agent
 	SystemPrompt string    `json:"systemPrompt,omitempty"`
 	Tools        []Tool    `json:"tools"`
 	Docs         []Doc     `json:"docs"`
 	Memory       string    `json:"memory,omitempty"`
-	Version      string    `json:"version,omitempty"`        // of what agent.json says; an edit names it
-	OwnPrompt    string    `json:"ownPrompt,omitempty"`      // that agent.json has
-	Secret       bool      `json:"secretInPrompt,omitempty"` // ownPrompt leaves a secret out
-	OwnModel     string    `json:"ownModel,omitempty"`       // that agent.json names; "": the default is its
-	OwnTools     []string  `json:"ownTools,omitempty"`       // that agent.json names; none: it has all
-	Problem      string    `json:"problem,omitempty"`        // why agent.json cannot be read; its last good version holds
+	Version      string    `json:"version,omitempty"`        // of agent.json; an edit names it
+	OwnPrompt    string    `json:"ownPrompt,omitempty"`      // from agent.json
+	Secret       bool      `json:"secretInPrompt,omitempty"` // ownPrompt omits a secret
+	OwnModel     string    `json:"ownModel,omitempty"`       // from agent.json; "": the default
+	OwnTools     []string  `json:"ownTools,omitempty"`       // from agent.json; none: all
+	Problem      string    `json:"problem,omitempty"`        // why agent.json cannot be read; its last good version applies
 	Sessions     []Session `json:"sessions"`
 	Settings     []Setting `json:"settings"`
 }
@@ -77,22 +77,22 @@ type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	ReadOnly    bool   `json:"readOnly"`
-	Verdict     string `json:"verdict,omitempty"` // what its profile says in general: allow, ask, deny, depends
+	Verdict     string `json:"verdict,omitempty"` // what its profile generally says: allow, ask, deny, depends
 }
 
-// Doc is a file that the agent is given to read.
+// Doc is a file of the agent's prompt.
 type Doc struct {
 	Name string `json:"name"`
 	Text string `json:"text"`
 }
 
-// Entry is a file, or a directory with what is in it.
+// Entry is a file, or a directory with its entries.
 type Entry struct {
 	Path    string    `json:"path"`
 	Dir     bool      `json:"dir"`
 	Size    int64     `json:"size"`
 	MovedAt time.Time `json:"movedAt"`
-	Text    string    `json:"text,omitempty"` // of a file; cut where Cut is true
+	Text    string    `json:"text,omitempty"` // of a file; truncated if Cut is true
 	Binary  bool      `json:"binary,omitempty"`
 	Cut     bool      `json:"cut,omitempty"`
 	Entries []Entry   `json:"entries,omitempty"`
@@ -103,7 +103,7 @@ type AgentRef struct {
 	Name string `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
 }
 
-// NewAgent is what an agent is made of.
+// NewAgent describes a new agent.
 type NewAgent struct {
 	Name         string `json:"name" minLen:"2" maxLen:"32" doc:"a–z, 0–9 and hyphens"`
 	Model        string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; left out: the default"`

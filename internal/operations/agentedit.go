@@ -6,15 +6,15 @@ import (
 	"chorus/internal/operation"
 )
 
-// AgentEditing carries out operations on what an agent is made of.
+// AgentEditing implements operations that edit agents.
 type AgentEditing interface {
-	// EditAgent changes an agent as a whole, unless somebody else has changed it since it was looked at.
+	// EditAgent changes an agent as a whole, unless somebody else has changed it since the caller read it.
 	EditAgent(context.Context, operation.Caller, AgentEdit) (Agent, error)
-	// PreviewAgent says what a model would be shown if a conversation with the agent began now.
+	// PreviewAgent shows what a model would see if a conversation with the agent started now.
 	PreviewAgent(context.Context, operation.Caller, AgentDraft) (AgentPreview, error)
 }
 
-// AgentEdit is what is different about an agent; what is left out stays.
+// AgentEdit is a change of an agent; fields left out do not change.
 type AgentEdit struct {
 	Name         string  `json:"name" maxLen:"64" noun:"agent" context:"agent" doc:"the agent's name"`
 	Seen         string  `json:"seen,omitempty" maxLen:"64" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
@@ -24,7 +24,7 @@ type AgentEdit struct {
 	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools, separated by commas; task.* for a group; empty: all"`
 }
 
-// AgentDraft is an agent that is thought of; what is left out is as it is now, or as a new agent has it.
+// AgentDraft is an agent that is not saved; fields left out are as they are now, or as in a new agent.
 type AgentDraft struct {
 	Name         string  `json:"name" minLen:"2" maxLen:"32" doc:"the agent's name; it need not exist yet"`
 	Model        *string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"model; empty: the default"`
@@ -33,25 +33,25 @@ type AgentDraft struct {
 	Tools        *string `json:"tools,omitempty" maxLen:"20000" doc:"names of its tools, separated by commas; empty: all"`
 }
 
-// AgentConflict is what stands in the way of an edit: somebody else's.
+// AgentConflict describes a conflicting edit of somebody else.
 type AgentConflict struct {
-	Version    string `json:"version"`    // of what is there now
-	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+	Version    string `json:"version"`    // the current version
+	Difference string `json:"difference"` // from the current version to the requested one, as a unified diff
 }
 
-// AgentPreview is what a model is shown when a conversation with an agent begins.
+// AgentPreview is what a model sees when a conversation with an agent starts.
 type AgentPreview struct {
 	Name          string         `json:"name"`
 	Model         string         `json:"model"`
 	ContextWindow int            `json:"contextWindow,omitempty"`
 	Permissions   string         `json:"permissions"`
-	Worker        string         `json:"worker,omitempty"` // another program does its work: what follows is not sent to it
+	Worker        string         `json:"worker,omitempty"` // another program does its work, and does not get the rest
 	System        string         `json:"system"`           // the system prompt
-	Tools         []PreviewTool  `json:"tools"`            // that the model reads
-	Searched      []string       `json:"searched"`         // tools that it finds by searching
-	Refused       []string       `json:"refused"`          // tools that are not offered, since the profile never allows them
-	Servers       []string       `json:"servers"`          // MCP servers whose tools come with them; they are not started for this
-	Notes         []PreviewNote  `json:"notes"`            // what is said besides: the date, memory, skills
+	Tools         []PreviewTool  `json:"tools"`            // that the model sees
+	Searched      []string       `json:"searched"`         // tools that it can find by searching
+	Refused       []string       `json:"refused"`          // tools that are not offered, because the profile never allows them
+	Servers       []string       `json:"servers"`          // MCP servers whose tools are added; they are not started for a preview
+	Notes         []PreviewNote  `json:"notes"`            // other notes: the date, memory, skills
 	Tokens        PreviewWeights `json:"tokens"`
 }
 
@@ -63,14 +63,14 @@ type PreviewTool struct {
 	Tokens      int    `json:"tokens"`
 }
 
-// PreviewNote is something that a model is told besides the conversation.
+// PreviewNote is a note for the model besides the conversation.
 type PreviewNote struct {
 	What   string `json:"what"`
 	Text   string `json:"text"`
 	Tokens int    `json:"tokens"`
 }
 
-// PreviewWeights are sizes in tokens, estimated as runs estimate them: four characters each.
+// PreviewWeights are sizes in tokens, estimated as in runs: four characters each.
 type PreviewWeights struct {
 	System int `json:"system"`
 	Tools  int `json:"tools"`
@@ -78,7 +78,7 @@ type PreviewWeights struct {
 	Total  int `json:"total"`
 }
 
-// The operations on what an agent is made of.
+// The operations that edit agents.
 var (
 	EditAgent = operation.New(operation.Info{Name: "agent.edit", Help: "Change an agent, unless somebody else has changed it meanwhile", Scope: operation.Admin, Effect: operation.Changes,
 		Doc:    "With the version that you read (agent show), the change is refused if there is a newer one, and the answer has the difference.",

@@ -9,17 +9,17 @@ import (
 	"chorus/internal/operation"
 )
 
-// Approvals carries out operations on approvals.
+// Approvals implements operations on approvals.
 type Approvals interface {
 	ListApprovals(context.Context, operation.Caller, ApprovalQuery) (operation.List[Approval], error)
 	GetApproval(context.Context, operation.Caller, ApprovalRef) (Approval, error)
-	// AnswerApproval says yes or no, by the approval's id or the call's.
+	// AnswerApproval answers by the approval's id or the call's.
 	AnswerApproval(context.Context, operation.Caller, Answer) (Approval, error)
-	// AnswerCall answers by the call's id within a session: models number their calls alike in every one.
+	// AnswerCall answers by the call's id within a session, because models use the same ids in every session.
 	AnswerCall(context.Context, operation.Caller, CallAnswer) (Approval, error)
 }
 
-// ApprovalQuery narrows a list of approvals.
+// ApprovalQuery filters a list of approvals.
 type ApprovalQuery struct {
 	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only this session's"`
 	State   string `json:"state,omitempty" enum:"pending,approved,denied,expired,cancelled,all" doc:"left out: pending"`
@@ -32,23 +32,23 @@ type ApprovalRef struct {
 	ID string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id, or the call's"`
 }
 
-// The kinds of approvals: what is waited for.
+// The kinds of approvals.
 const (
 	AsksCall   = "call"         // an agent wants to call a tool
-	AsksResult = "task_result"  // a task is done and waits to be merged
-	AsksPull   = "pull_request" // likewise, or its pull request to be merged
-	AsksPlan   = "task_plan"    // a task gave a plan whose steps are to become tasks
+	AsksResult = "task_result"  // a task is done and should be merged
+	AsksPull   = "pull_request" // likewise, or its pull request should be merged
+	AsksPlan   = "task_plan"    // a task has a plan whose steps should become tasks
 )
 
-// Approval is a pending or answered approval with everything a person needs to answer it.
+// Approval is a pending or answered approval with everything a person needs to decide.
 type Approval struct {
 	ID             string            `json:"id"`
 	Kind           string            `json:"kind"`             // call, task_result, pull_request or task_plan
-	Task           string            `json:"taskId,omitempty"` // the task that waits, which is the approval's id as well
+	Task           string            `json:"taskId,omitempty"` // the task, whose id is also the approval's
 	Project        string            `json:"projectId,omitempty"`
-	Answer         string            `json:"answer,omitempty"` // what a yes and a no do
+	Answer         string            `json:"answer,omitempty"` // what approving and denying do
 	Session        string            `json:"session"`
-	Thread         string            `json:"thread,omitempty"` // the session's whole name
+	Thread         string            `json:"thread,omitempty"` // the session's full name
 	Agent          string            `json:"agent"`
 	Run            string            `json:"run"`
 	CallID         string            `json:"callId"`
@@ -59,15 +59,15 @@ type Approval struct {
 	Dir            string            `json:"dir,omitempty"`
 	Preview        string            `json:"preview,omitempty"`
 	Risk           string            `json:"risk,omitempty"`    // low, medium or high
-	RiskWhy        string            `json:"riskWhy,omitempty"` // a sentence
-	Parts          []chat.JudgedPart `json:"parts,omitempty"`   // what it would do, with what the rules say of each
+	RiskWhy        string            `json:"riskWhy,omitempty"` // one sentence
+	Parts          []chat.JudgedPart `json:"parts,omitempty"`   // what it would do, with the rules' verdict on each part
 	Rule           string            `json:"rule,omitempty"`
 	Reason         string            `json:"reason,omitempty"`
 	Again          string            `json:"again,omitempty"`
-	Unbound        string            `json:"unbound,omitempty"` // what of the call a yes cannot be held to
-	Fields         []chat.Field      `json:"fields,omitempty"`  // the values that a question asks for; the note of a yes has them
+	Unbound        string            `json:"unbound,omitempty"` // parts of the call that the approval does not cover
+	Fields         []chat.Field      `json:"fields,omitempty"`  // the values that a question asks for; the note of the answer has them
 	AskedBy        string            `json:"askedBy"`
-	AskedByName    string            `json:"askedByName,omitempty"` // what people call them
+	AskedByName    string            `json:"askedByName,omitempty"` // names for people
 	Payer          string            `json:"payer"`
 	PayerName      string            `json:"payerName,omitempty"`
 	AskedAt        time.Time         `json:"askedAt"`
@@ -83,7 +83,7 @@ type Approval struct {
 	Bound          json.RawMessage   `json:"bound,omitempty"`
 }
 
-// Vote is what one person answered to an approval.
+// Vote is one person's answer to an approval.
 type Vote struct {
 	By     string    `json:"by"`
 	ByName string    `json:"byName,omitempty"`
@@ -97,7 +97,7 @@ type Answer struct {
 	ID       string `json:"id" maxLen:"200" noun:"approval" doc:"the approval's id"`
 	Approved bool   `json:"approved" doc:"true: allow it"`
 	Note     string `json:"note,omitempty" maxLen:"4000" doc:"a reason, for the agent and the record"`
-	// Always are rules to keep with a yes.
+	// Always are rules to keep with the approval.
 	Always []string `json:"always,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"rules to keep with the approval: those of one proposed step"`
 }
 
@@ -132,7 +132,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/approvals/{id}", ID: "answerApproval", Body: "Verdict"}},
 		CLI: []operation.CLI{{Words: "approvals approve", Args: "[ID]", Set: map[string]any{"approved": true}, Help: "Approve a call, or the result or plan of a task"},
 			{Words: "approvals deny", Args: "[ID]", Set: map[string]any{"approved": false}, Help: "Deny a call, or return a task to its worker with a note"}},
-		MCP:  "approval_answer", // an agent must not answer for the people who are asked about it
+		MCP:  "approval_answer", // an agent must not answer for the people who are asked
 		Done: "{state}: {tool}"}, Approvals.AnswerApproval)
 
 	AnswerCall = operation.New(operation.Info{Name: "approval.answer_call", Help: "Answer the approval of a call", Scope: operation.Approve,

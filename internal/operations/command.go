@@ -6,40 +6,40 @@ import (
 	"chorus/internal/operation"
 )
 
-// Commands carries out what people type behind a slash in a conversation that a server holds.
+// Commands runs what people type after a slash in a conversation that a server holds.
 type Commands interface {
 	RunCommand(context.Context, operation.Caller, CommandLine) (CommandAnswer, error)
 	CompleteCommand(context.Context, operation.Caller, CommandStart) (operation.List[Completion], error)
 	CompleteFirst(context.Context, operation.Caller, FirstLineStart) (operation.List[Completion], error)
 }
 
-// CommandLine is a command as it was typed.
+// CommandLine is a typed command.
 type CommandLine struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Line string `json:"line" minLen:"1" maxLen:"300000" doc:"the command: /memory show"`
 }
 
-// CommandStart is what was typed of a command so far.
+// CommandStart is the part of a command typed so far.
 type CommandStart struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Line string `json:"line,omitempty" maxLen:"4096" doc:"the text typed so far, or @ and the start of a file name; left out: every command"`
 }
 
-// FirstLineStart is what was typed so far for a conversation that does not exist yet.
+// FirstLineStart is the text typed so far for a conversation that does not exist yet.
 type FirstLineStart struct {
 	Line          string `json:"line,omitempty" maxLen:"4096" doc:"the text typed so far, or @ and the start of a file name; left out: every command"`
 	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who would answer"`
 	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it would work in; left out: its own, which is empty"`
 }
 
-// CommandAnswer is what came of a command.
+// CommandAnswer is the result of a command.
 type CommandAnswer struct {
 	Text    string `json:"text" doc:"the answer, as Markdown"`
 	Confirm string `json:"confirm,omitempty" doc:"the text is a question; send this line to confirm"`
 	Said    bool   `json:"said,omitempty" doc:"the line was a message for the agent, and was sent"`
 }
 
-// Completion is how a line could go on.
+// Completion is a possible continuation of a line.
 type Completion struct {
 	Line  string `json:"line,omitempty" doc:"the whole line with this choice; left out: it only says what is expected"`
 	Label string `json:"label"`

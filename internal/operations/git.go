@@ -9,7 +9,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Git carries out operations on the repositories of projects.
+// Git implements operations on the repositories of projects.
 type Git interface {
 	GitStatus(context.Context, operation.Caller, GitStatusQuery) (GitStatuses, error)
 	GitLog(context.Context, operation.Caller, GitLogQuery) (GitLogs, error)
@@ -24,20 +24,20 @@ type Git interface {
 	GitCreatePR(context.Context, operation.Caller, NewPullRequest) (PullRequest, error)
 }
 
-// GitPlace says which repository is meant.
+// GitPlace selects a repository.
 type GitPlace struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: the project's first one"`
 }
 
-// GitStatusQuery says which repositories are looked at.
+// GitStatusQuery selects repositories.
 type GitStatusQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
 	Fetch   bool   `json:"fetch,omitempty" doc:"fetch from the remotes of clones first, for at most 20 seconds"`
 }
 
-// GitLogQuery says which commits.
+// GitLogQuery selects commits.
 type GitLogQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository; left out: all of the project"`
@@ -45,26 +45,26 @@ type GitLogQuery struct {
 	Count   int    `json:"count,omitempty" min:"1" max:"100" default:"10" cli:"count,n" doc:"maximum number of commits"`
 }
 
-// GitDiffQuery says what is compared.
+// GitDiffQuery says what to compare.
 type GitDiffQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Repo    string `json:"repoId,omitempty" maxLen:"100" noun:"repo" tool:"repo_id" cli:"repo" slash:"repo" doc:"the repository"`
 	Base    string `json:"baseBranch,omitempty" maxLen:"200" tool:"base_branch" cli:"base" slash:"base" doc:"the branch to compare with"`
 }
 
-// GitMessage is what a commit says.
+// GitMessage is the message of a commit.
 type GitMessage struct {
 	Message string `json:"message" minLen:"1" maxLen:"10000" doc:"the commit's message"`
 	GitPlace
 }
 
-// GitBranchChoice names a branch that may be left out.
+// GitBranchChoice names an optional branch.
 type GitBranchChoice struct {
 	Branch string `json:"branch,omitempty" maxLen:"200" doc:"the branch; left out: what is checked out"`
 	GitPlace
 }
 
-// GitPushed names a branch that may be left out, as push_branch calls it.
+// GitPushed names an optional branch, as in push_branch.
 type GitPushed struct {
 	Branch string `json:"branchName,omitempty" maxLen:"200" tool:"branch_name" cli:"branch" slash:"branch" doc:"the branch; left out: what is checked out"`
 	GitPlace
@@ -76,14 +76,14 @@ type GitBranchName struct {
 	GitPlace
 }
 
-// GitMergeRequest says what is merged into what.
+// GitMergeRequest says what to merge into what.
 type GitMergeRequest struct {
 	Branch string `json:"branchName" minLen:"1" maxLen:"200" tool:"branch_name" cli:"branch" slash:"branch" doc:"the branch to merge"`
 	Into   string `json:"defaultBranch,omitempty" maxLen:"200" tool:"default_branch" cli:"into" slash:"into" doc:"the branch to merge into; left out: the repository's default branch"`
 	GitPlace
 }
 
-// NewPullRequest is a pull request that is to be made.
+// NewPullRequest describes a new pull request.
 type NewPullRequest struct {
 	Title  string `json:"title" minLen:"1" maxLen:"200" doc:"its title"`
 	Body   string `json:"body,omitempty" maxLen:"50000" doc:"its description, as Markdown"`
@@ -93,24 +93,24 @@ type NewPullRequest struct {
 	Key string `json:"-" key:"true"`
 }
 
-// GitStatuses are how the repositories of a project stand.
+// GitStatuses are the states of a project's repositories.
 type GitStatuses struct {
 	Project string      `json:"projectId"`
 	Name    string      `json:"projectName"`
 	Repos   []GitStatus `json:"repos"`
 }
 
-// GitStatus is how a repository stands.
+// GitStatus is the state of a repository.
 type GitStatus struct {
 	Repo   string   `json:"repoId"`
 	Path   string   `json:"path,omitempty"`
 	Branch string   `json:"branch,omitempty"` // "": none is checked out
-	Ahead  int      `json:"ahead,omitempty"`  // commits that the remote has not, as far as is known here
+	Ahead  int      `json:"ahead,omitempty"`  // commits that the remote lacks, as far as is known here
 	Behind int      `json:"behind,omitempty"`
-	Status string   `json:"status,omitempty"` // a line for each changed file, or (clean)
+	Status string   `json:"status,omitempty"` // one line per changed file, or (clean)
 	Recent []string `json:"recentCommits,omitempty"`
-	Error  string   `json:"error,omitempty"` // why it cannot be said
-	Note   string   `json:"note,omitempty"`  // where fetching was asked for: that it was fetched, or why not; then the rest is as of the last time
+	Error  string   `json:"error,omitempty"` // why the state is unknown
+	Note   string   `json:"note,omitempty"`  // if fetching was requested: that it worked, or why not; the rest is then as of the last fetch
 }
 
 // GitLogs are the last commits of repositories.
@@ -123,7 +123,7 @@ type GitLogs struct {
 type GitLog struct {
 	Repo    string      `json:"repoId"`
 	Branch  string      `json:"branch,omitempty"`
-	Log     string      `json:"log,omitempty"` // a line for each commit, or (no commits)
+	Log     string      `json:"log,omitempty"` // one line per commit, or (no commits)
 	Commits []GitCommit `json:"commits"`
 	Error   string      `json:"error,omitempty"`
 }
@@ -136,13 +136,13 @@ type GitCommit struct {
 	Subject string    `json:"subject"`
 }
 
-// GitDiffs are what changed in repositories.
+// GitDiffs are the changes in repositories.
 type GitDiffs struct {
 	Project string    `json:"projectId"`
 	Repos   []GitDiff `json:"repos"`
 }
 
-// GitDiff is what changed in a repository.
+// GitDiff is the changes in a repository.
 type GitDiff struct {
 	Repo      string   `json:"repoId"`
 	Base      string   `json:"baseBranch"` // or (working tree)
@@ -158,10 +158,10 @@ type GitChanged struct {
 	Repo    string   `json:"repoId"`
 	Base    string   `json:"baseBranch"`
 	Files   []string `json:"files"`
-	Count   int      `json:"count"` // of all, though not all are listed
+	Count   int      `json:"count"` // the total, even if not all are listed
 }
 
-// GitCommitted is what became of a commit.
+// GitCommitted is the result of a commit.
 type GitCommitted struct {
 	Project   string   `json:"projectId"`
 	Repo      string   `json:"repoId"`
@@ -171,12 +171,12 @@ type GitCommitted struct {
 	Commit    string   `json:"commit,omitempty"`
 	Text      string   `json:"commitMessage,omitempty"`
 	Files     int      `json:"files,omitempty"`
-	Skipped   []string `json:"skipped,omitempty"` // repositories inside, which were left out
+	Skipped   []string `json:"skipped,omitempty"` // nested repositories, which were left out
 	Message   string   `json:"message,omitempty"`
 	Warning   string   `json:"warning,omitempty"`
 }
 
-// GitBranch is what became of a branch.
+// GitBranch is the result of an operation on a branch.
 type GitBranch struct {
 	Project string `json:"projectId"`
 	Repo    string `json:"repoId"`
@@ -186,7 +186,7 @@ type GitBranch struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// GitMerged is what became of a merge.
+// GitMerged is the result of a merge.
 type GitMerged struct {
 	Project   string   `json:"projectId"`
 	Repo      string   `json:"repoId"`
@@ -200,7 +200,7 @@ type GitMerged struct {
 	Warning   string   `json:"warning,omitempty"`
 }
 
-// PullRequest is a pull request that is there.
+// PullRequest is an existing pull request.
 type PullRequest struct {
 	Project string `json:"projectId"`
 	Repo    string `json:"repoId"`
@@ -210,7 +210,7 @@ type PullRequest struct {
 	Base    string `json:"base"`
 }
 
-// gitErrors are how commands on a repository fail: it is not there, it stands otherwise, or it is not the caller's to change.
+// gitErrors are the errors of commands on a repository: it is missing, its state does not allow it, or the caller may not change it.
 func gitErrors() []operation.Kind {
 	return []operation.Kind{operation.NotFound, operation.Conflict, operation.Forbidden}
 }
@@ -218,7 +218,7 @@ func gitErrors() []operation.Kind {
 // inCheckout says where commands on repositories work.
 const inCheckout = "A linked repository is used in place. For a clone or a new repository, the project has its own checkout, whose branch workspace follows the default branch."
 
-// Shown is the state of a repository as git would print it.
+// Shown formats the state of a repository as git prints it.
 func (s GitStatus) Shown() string {
 	head := "**" + s.Repo + "**"
 	if s.Branch != "" {
@@ -239,17 +239,17 @@ func lastCommits(list []string) string {
 	}{strings.Join(list, "\n")})
 }
 
-// Shown is the log of a repository as git would print it.
+// Shown formats the log of a repository as git prints it.
 func (l GitLog) Shown() string {
 	return operation.Render("**{repoId}** `{branch}`\n{error}\n{log:block}", nil, l)
 }
 
-// Shown is the difference as git would print it.
+// Shown formats the difference as git prints it.
 func (d GitDiff) Shown() string {
 	return operation.Render("**{repoId}** against `{baseBranch}`\n{error}\n{diff:diff}", nil, d)
 }
 
-// The operations on the repositories of projects. Four of them have a second one, under another tool, that people may know instead.
+// The operations on the repositories of projects. Four of them exist twice, under another tool name that people may know instead.
 var (
 	GetGitStatus = operation.New(operation.Info{Name: "git.status", Help: "Show branch, changes and last commits of a project's repositories", Scope: operation.Read,
 		Errors: gitErrors(), Judged: "project_git_status",

@@ -2,7 +2,7 @@ package operations
 
 import "chorus/internal/operation"
 
-// TaskGraphQuery says of which tasks the graph is.
+// TaskGraphQuery selects the tasks of a graph.
 type TaskGraphQuery struct {
 	ID     string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
 	Around string `json:"around,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"around" slash:"task" doc:"only the tasks that this task needs or that need it, nearest first"`
@@ -10,17 +10,17 @@ type TaskGraphQuery struct {
 	Limit  int    `json:"limit,omitempty" min:"1" max:"1000" default:"200" slash:"-" doc:"maximum number of tasks"`
 }
 
-// TaskGraph are tasks of a project and what they need. Where there are too many, completed ones are left out first.
+// TaskGraph is tasks of a project and what they need. If there are too many, completed ones are left out first.
 type TaskGraph struct {
 	ProjectID string         `json:"projectId"`
 	Tasks     []TaskBrief    `json:"tasks"`
 	Needs     []TaskWaits    `json:"dependencies"`
-	Done      map[string]int `json:"completedNeeds,omitempty"` // how many completed tasks a task needs that are not in it
-	Hidden    int            `json:"hidden,omitempty"`         // how many tasks are not in it
-	More      bool           `json:"more,omitempty"`           // there are tasks that are not in it
+	Done      map[string]int `json:"completedNeeds,omitempty"` // how many completed tasks that a task needs are left out
+	Hidden    int            `json:"hidden,omitempty"`         // how many tasks are left out
+	More      bool           `json:"more,omitempty"`           // some tasks are left out
 }
 
-// GetTaskGraph gives what a drawing of a project's tasks is made of.
+// GetTaskGraph returns the data for a drawing of a project's tasks.
 var GetTaskGraph = operation.New(operation.Info{Name: "project.graph", Help: "Show which tasks of a project need which", Scope: operation.Read,
 	Errors: []operation.Kind{operation.NotFound},
 	HTTP:   []operation.HTTP{{Route: "GET /api/projects/{id}/graph", ID: "getTaskGraph"}},

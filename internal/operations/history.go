@@ -12,29 +12,29 @@ import (
 	"chorus/internal/operation"
 )
 
-// History carries out operations that read what was said and done.
+// History implements operations that read conversations and journals.
 type History interface {
-	// Watch gives what there is after a number and then what comes, until ctx ends.
+	// Watch returns everything after a number and then new items, until ctx ends.
 	Watch(context.Context, operation.Caller, WatchRequest) iter.Seq2[feed.Item, error]
-	// Messages is what was said and done, as a reader of the conversation sees it.
+	// Messages returns messages and tool calls, as a reader of the conversation sees them.
 	Messages(context.Context, operation.Caller, EventRange) (operation.List[feed.Item], error)
-	// Events is the raw journal.
+	// Events returns the raw journal.
 	Events(context.Context, operation.Caller, EventQuery) (operation.List[RawEvent], error)
-	// Requests are the model calls of a session, with what was sent.
+	// Requests returns the model calls of a session, with what was sent.
 	Requests(context.Context, operation.Caller, EventRange) (operation.List[Request], error)
-	// Timeline is what one run did, in the order of time.
+	// Timeline returns what one run did, in order.
 	Timeline(context.Context, operation.Caller, RunAt) (Timeline, error)
 	// Blob opens a picture or file that an event of the session names.
 	Blob(context.Context, operation.Caller, BlobRef) (operation.File, error)
 	Search(context.Context, operation.Caller, SearchQuery) (operation.List[Hit], error)
-	// Export writes a whole session for somebody to keep, without secrets, while it is read.
+	// Export writes a whole session without secrets, while it is read.
 	Export(context.Context, operation.Caller, ExportRequest) (operation.File, error)
-	// Replay rebuilds every request from the journal and compares it with what was sent. Its last line says how
-	// it ended; an error is given only where no request was rebuilt before.
+	// Replay rebuilds every request from the journal and compares it with what was sent. Its last line says how it ended; it
+	// returns an error only if no request was rebuilt.
 	Replay(context.Context, operation.Caller, SessionRef) iter.Seq2[ReplayLine, error]
 }
 
-// WatchRequest is where a reader goes on.
+// WatchRequest says where a reader continues.
 type WatchRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	After int64  `json:"after,omitempty" min:"0" max:"9007199254740991" resume:"true" doc:"only later numbers"`
@@ -48,7 +48,7 @@ type EventRange struct {
 	Limit  int    `json:"limit,omitempty" min:"1" max:"500"`
 }
 
-// EventQuery is a part of a session's journal, on request only what is of a kind or of a run.
+// EventQuery selects a part of a session's journal, optionally by kind or run.
 type EventQuery struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	After  int64  `json:"after,omitempty" min:"0" max:"9007199254740991" doc:"only later numbers; use next of the previous page"`
@@ -58,7 +58,7 @@ type EventQuery struct {
 	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
-// RawEvent is an event as the journal has it.
+// RawEvent is an event as it is in the journal.
 type RawEvent struct {
 	Seq      int64           `json:"seq"`
 	At       time.Time       `json:"at"`
@@ -71,7 +71,7 @@ type RawEvent struct {
 	Body     json.RawMessage `json:"body"`
 }
 
-// Request is one call of a model: what was sent, what of it was cached, what it cost.
+// Request is one request to a model: what was sent, how much of it was cached, and what it cost.
 type Request struct {
 	Seq       int64           `json:"seq"`
 	Run       string          `json:"run"`
@@ -83,7 +83,7 @@ type Request struct {
 	Tools     []string        `json:"tools,omitempty"`
 	Fragments []Fragment      `json:"fragments,omitempty"`
 	Digest    string          `json:"digest"`
-	Verified  bool            `json:"verified"` // rebuilt from the journal, it has the recorded digest
+	Verified  bool            `json:"verified"` // the request rebuilt from the journal has the recorded digest
 	Usage     feed.Usage      `json:"usage"`
 	Expected  int             `json:"expectedCached,omitempty"`
 	Cost      feed.USD        `json:"cost"`
@@ -114,34 +114,34 @@ type RunAt struct {
 // Timeline is what one run did and waited for.
 type Timeline struct {
 	Run       string     `json:"run"`
-	Seq       int64      `json:"seq"` // the event that it began with
+	Seq       int64      `json:"seq"` // its first event
 	Model     string     `json:"model"`
 	Profile   string     `json:"profile,omitempty"`
 	StartedAt time.Time  `json:"startedAt"`
-	EndedAt   time.Time  `json:"endedAt,omitzero"` // left out while it is on
+	EndedAt   time.Time  `json:"endedAt,omitzero"` // left out while it runs
 	Outcome   string     `json:"outcome,omitempty"`
 	Usage     feed.Usage `json:"usage"`
 	Cost      feed.USD   `json:"cost"`
 	Spans     []Span     `json:"spans"`
-	Knew      []string   `json:"knew,omitempty"`   // the docs and instructions that its prompt had
-	Hidden    int        `json:"hidden,omitempty"` // spans that are left out: there are too many
+	Knew      []string   `json:"knew,omitempty"`   // the docs and instructions in its prompt
+	Hidden    int        `json:"hidden,omitempty"` // spans left out because there are too many
 }
 
 // The kinds of spans.
 const (
-	SpanQueue  = "queue"  // before it began
+	SpanQueue  = "queue"  // before it started
 	SpanModel  = "model"  // a request to a model
-	SpanPause  = "pause"  // before the next try of a request that failed
+	SpanPause  = "pause"  // before the next attempt of a failed request
 	SpanTool   = "tool"   // a call of a tool
 	SpanAgent  = "agent"  // another agent worked for it
-	SpanPerson = "person" // somebody was asked
+	SpanPerson = "person" // a person was asked
 )
 
 // Span is one thing that a run did or waited for.
 type Span struct {
 	Kind   string    `json:"kind" enum:"queue,model,pause,tool,agent,person"`
 	Label  string    `json:"label"`
-	Seq    int64     `json:"seq,omitempty"` // the event that it began with
+	Seq    int64     `json:"seq,omitempty"` // its first event
 	Began  time.Time `json:"began"`
 	TookMS int64     `json:"tookMs"`
 	Open   bool      `json:"open,omitempty"` // it has not ended
@@ -156,7 +156,7 @@ type SearchQuery struct {
 	Limit  int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"maximum number of results"`
 }
 
-// Hit is one place where something was said.
+// Hit is one match.
 type Hit struct {
 	Session string    `json:"session"`
 	Title   string    `json:"title,omitempty"`
@@ -164,16 +164,16 @@ type Hit struct {
 	Seq     int64     `json:"seq"`
 	At      time.Time `json:"at"`
 	Who     string    `json:"who,omitempty"`
-	Snippet string    `json:"snippet"` // the words found stand between \x01 and \x02
+	Snippet string    `json:"snippet"` // matches are between \x01 and \x02
 }
 
-// Format is what a session is written as.
+// Format is the format of an export.
 type Format string
 
 // The formats of an export.
 const (
 	Markdown  Format = "markdown" // for people to read
-	JSONLines Format = "jsonl"    // the journal, an event a line
+	JSONLines Format = "jsonl"    // the journal, one event per line
 	CSV       Format = "csv"      // the same for spreadsheets
 )
 
@@ -184,7 +184,7 @@ const (
 	CSVMedia       = "text/csv"
 )
 
-// ExportRequest says what is written and how.
+// ExportRequest says what to export and how.
 type ExportRequest struct {
 	ID     string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Format Format `json:"format,omitempty" enum:"markdown,jsonl,csv" default:"markdown" doc:"left out: markdown"`
@@ -192,7 +192,7 @@ type ExportRequest struct {
 	Run    string `json:"run,omitempty" maxLen:"64" doc:"only events of this run"`
 }
 
-// MediaType is the format's media type and the ending of a file in it.
+// MediaType returns the format's media type and file extension.
 func (f Format) MediaType() (media, suffix string) {
 	switch f {
 	case JSONLines:
@@ -211,12 +211,12 @@ type Replayed struct {
 	Attempt int          `json:"attempt"`
 	Purpose chat.Purpose `json:"purpose"`
 	Digest  string       `json:"digest"`  // recorded when it was sent
-	Rebuilt string       `json:"rebuilt"` // of what the journal makes of it now
+	Rebuilt string       `json:"rebuilt"` // of the request rebuilt from the journal
 	Same    bool         `json:"same"`
 	Why     string       `json:"why,omitempty"` // why it could not be rebuilt
 }
 
-// ReplayLine is one line of a replay: a request, or the end.
+// ReplayLine is one line of a replay: a request or the end.
 type ReplayLine struct {
 	Request *Replayed  `json:"request,omitempty" doc:"a request, rebuilt"`
 	End     *ReplayEnd `json:"end,omitempty" doc:"only in the last line"`
@@ -230,7 +230,7 @@ type ReplayEnd struct {
 	Kind     operation.Kind `json:"kind,omitempty" doc:"the kind of that problem"`
 }
 
-// ReplayLines makes the lines of a replay of its requests.
+// ReplayLines converts the requests of a replay to lines.
 func ReplayLines(requests iter.Seq2[Replayed, error]) iter.Seq2[ReplayLine, error] {
 	return func(yield func(ReplayLine, error) bool) {
 		end := ReplayEnd{}
@@ -238,7 +238,7 @@ func ReplayLines(requests iter.Seq2[Replayed, error]) iter.Seq2[ReplayLine, erro
 			var ours *operation.Error
 			switch {
 			case err == nil:
-			case end.Requests > 0 && errors.As(err, &ours): // an answer has begun: its last line says it
+			case end.Requests > 0 && errors.As(err, &ours): // the answer has begun: its last line has the error
 				end.Error, end.Kind = ours.Message, ours.Kind
 				yield(ReplayLine{End: &end}, nil)
 				return
@@ -258,7 +258,7 @@ func ReplayLines(requests iter.Seq2[Replayed, error]) iter.Seq2[ReplayLine, erro
 	}
 }
 
-// ParseItem reads an object of a session's stream. One of a newer version is a trace: its number counts all the same.
+// ParseItem parses an object of a session's stream. One of a newer version becomes a trace: its number still counts.
 func ParseItem(data []byte) (feed.Item, error) {
 	item, err := feed.Parse(data)
 	if !errors.Is(err, feed.ErrUnknownType) {
@@ -271,7 +271,7 @@ func ParseItem(data []byte) (feed.Item, error) {
 	return feed.Trace{Head: head, Kind: kind, Data: data}, err
 }
 
-// parseItems reads a page of objects. Those of a newer version are left out.
+// parseItems parses a page of objects. Those of a newer version are left out.
 func parseItems(data []byte) (operation.List[feed.Item], error) {
 	var raw operation.List[json.RawMessage]
 	if err := json.Unmarshal(data, &raw); err != nil {

@@ -8,7 +8,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Hooks carries out operations on hooks.
+// Hooks implements operations on hooks.
 type Hooks interface {
 	CreateHook(context.Context, operation.Caller, NewHook) (Hook, error)
 	ListHooks(context.Context, operation.Caller, HookQuery) (operation.List[Hook], error)
@@ -22,7 +22,7 @@ type Hooks interface {
 	TestHook(context.Context, operation.Caller, HookRef) (HookTest, error)
 }
 
-// NewHook is what a hook is made of.
+// NewHook describes a new hook.
 type NewHook struct {
 	Name      string         `json:"name" minLen:"1" maxLen:"100" doc:"its name; the id is derived from it"`
 	Trigger   operation.JSON `json:"trigger" slashDoc:"what starts it: times such as 'every weekday at 9', an event such as completed, or webhook" doc:"what starts it, as words ('every weekday at 9', an event such as completed, webhook) or as an object: {\"type\":\"periodic\",\"interval_seconds\":3600}, {\"type\":\"periodic\",\"schedule\":\"every weekday at 9\"}, {\"type\":\"event\",\"event_type\":\"completed\",\"where\":{\"stopReason\":\"limit\"}} or {\"type\":\"webhook\"}"`
@@ -38,7 +38,7 @@ type NewHook struct {
 	Key       string         `json:"-" key:"true"`
 }
 
-// HookChanges are the fields of a hook to change; the others stay.
+// HookChanges are the fields of a hook to change; others do not change.
 type HookChanges struct {
 	ID        string         `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
 	Enabled   *bool          `json:"enabled,omitempty" doc:"whether it runs"`
@@ -65,13 +65,13 @@ type HookRef struct {
 	ID string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
 }
 
-// HookFiring names a hook that is to run now.
+// HookFiring names a hook to run now.
 type HookFiring struct {
 	ID  string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
 	Key string `json:"-" key:"true"`
 }
 
-// HookRunQuery names a hook whose runs are listed.
+// HookRunQuery names a hook whose runs to list.
 type HookRunQuery struct {
 	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"hook" tool:"hook_id" slash:"hook" doc:"the hook's id"`
 	Cursor string `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
@@ -83,7 +83,7 @@ type HookRunRef struct {
 	ID string `json:"id" minLen:"1" maxLen:"64" doc:"the run's id"`
 }
 
-// Hook gathers context, asks a model and acts, when something happened or a time has come.
+// Hook gathers context, asks a model and acts, on an event or at set times.
 type Hook struct {
 	ID        string          `json:"id"`
 	Name      string          `json:"name"`
@@ -101,17 +101,17 @@ type Hook struct {
 	OwnerName string          `json:"ownerName"`
 	Agent     string          `json:"agent"`
 	Workspace string          `json:"workspacePath,omitempty"`
-	Approved  bool            `json:"approved"` // its steps and actions pass without being asked for, or somebody said yes
+	Approved  bool            `json:"approved"` // its steps and actions need no approval, or somebody has approved them
 	Waits     []string        `json:"waitsForYes,omitempty"`
 	Due       time.Time       `json:"due,omitzero"`
 	LastRunAt time.Time       `json:"lastRunAt,omitzero"`
-	Passed    int             `json:"passed,omitempty"` // triggers that did not become runs
+	Passed    int             `json:"passed,omitempty"` // triggers that did not start a run
 	PassedWhy string          `json:"passedWhy,omitempty"`
-	Webhook   string          `json:"webhookPath,omitempty"` // where its webhook is sent to, on the server
-	Secret    string          `json:"secret,omitempty"`      // of its webhook: shown once
+	Webhook   string          `json:"webhookPath,omitempty"` // the path of its webhook on the server
+	Secret    string          `json:"secret,omitempty"`      // of its webhook; shown once
 	CreatedAt time.Time       `json:"createdAt"`
 	UpdatedAt time.Time       `json:"updatedAt"`
-	Runs      []HookRun       `json:"runs,omitempty"` // the newest first
+	Runs      []HookRun       `json:"runs,omitempty"` // newest first
 }
 
 // HookRun is one run of a hook.
@@ -121,7 +121,7 @@ type HookRun struct {
 	Reason    string          `json:"triggerReason"` // periodic, event:<type>, manual or webhook
 	Status    string          `json:"status"`        // waiting, running, completed, failed or skipped
 	Stage     string          `json:"stage,omitempty"`
-	Why       string          `json:"why,omitempty"` // it was skipped or failed
+	Why       string          `json:"why,omitempty"` // why it was skipped or failed
 	Skipped   string          `json:"skippedReason,omitempty"`
 	Prompt    string          `json:"prompt,omitempty"`
 	Response  string          `json:"response,omitempty"`
@@ -136,24 +136,24 @@ type HookRun struct {
 	EndedAt   time.Time       `json:"completedAt,omitzero"`
 }
 
-// HookPreview is what a hook would do that is not kept yet.
+// HookPreview is what a hook would do, before it is saved.
 type HookPreview struct {
 	Starts string      `json:"starts"`         // the trigger in a few words
-	Next   []time.Time `json:"next,omitempty"` // when it would run, of set times
+	Next   []time.Time `json:"next,omitempty"` // when it would run, at set times
 	Does   []string    `json:"does"`           // in order
 	Waits  []string    `json:"waitsForYes,omitempty"`
 }
 
-// HookTest is what the steps of a hook give now.
+// HookTest is the result of running the steps of a hook.
 type HookTest struct {
 	Steps   json.RawMessage `json:"contextResults,omitempty"`
-	Skipped string          `json:"skippedReason,omitempty"` // why no model would be asked and nothing done
-	Why     string          `json:"why,omitempty"`           // it would fail
-	Prompt  string          `json:"prompt,omitempty"`        // what the model would be asked
-	Actions []string        `json:"actions,omitempty"`       // what would be done then
+	Skipped string          `json:"skippedReason,omitempty"` // why no model would be asked and no action taken
+	Why     string          `json:"why,omitempty"`           // why it would fail
+	Prompt  string          `json:"prompt,omitempty"`        // the prompt for the model
+	Actions []string        `json:"actions,omitempty"`       // the actions it would take
 }
 
-// HookFired is what came of firing a hook.
+// HookFired is the result of firing a hook.
 type HookFired struct {
 	Fired  string `json:"fired"`
 	Run    string `json:"run"`
@@ -253,9 +253,9 @@ func hooks() []operation.Any {
 	return []operation.Any{CreateHook, ListHooks, GetHook, EditHook, DeleteHook, ListHookRuns, GetHookRun, FireHook, PreviewHook, TestHook}
 }
 
-// WebhookReceived is what became of an incoming webhook.
+// WebhookReceived is the result of an incoming webhook.
 type WebhookReceived struct {
 	Run   string `json:"run,omitempty"`
-	Again bool   `json:"again,omitempty"` // it had come before, and nothing was done
-	Why   string `json:"why,omitempty"`   // nothing runs
+	Again bool   `json:"again,omitempty"` // it was a repetition, and nothing was done
+	Why   string `json:"why,omitempty"`   // no run was started
 }

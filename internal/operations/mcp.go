@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// MCPServers carries out operations on the MCP servers whose tools agents use.
+// MCPServers implements operations on the MCP servers whose tools agents use.
 type MCPServers interface {
 	ListMCPServers(context.Context, operation.Caller, MCPServerQuery) (operation.List[MCPServer], error)
 	AddMCPServer(context.Context, operation.Caller, NewMCPServer) (MCPServer, error)
@@ -19,7 +19,7 @@ type MCPServers interface {
 	LogoutMCPServer(context.Context, operation.Caller, MCPServerRef) (MCPServerName, error)
 }
 
-// MCPServerQuery says whose servers are listed.
+// MCPServerQuery selects the servers to list.
 type MCPServerQuery struct {
 	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"include the servers of this folder's .mcp.json; left out: only the servers of every agent"`
 }
@@ -30,12 +30,12 @@ type MCPServerRef struct {
 	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" doc:"start the server in this folder, and include the servers of its .mcp.json"`
 }
 
-// MCPServerName names a server that something was done to.
+// MCPServerName names a server that was changed.
 type MCPServerName struct {
 	Name string `json:"name"`
 }
 
-// NewMCPServer is a server as somebody adds it: a program of this machine, or an address.
+// NewMCPServer describes a new server: a program on this machine, or an address.
 type NewMCPServer struct {
 	Name      string   `json:"name" minLen:"1" maxLen:"200" doc:"its name, also used in the names of its tools"`
 	Command   string   `json:"command,omitempty" maxLen:"4096" doc:"the program to start"`
@@ -47,24 +47,24 @@ type NewMCPServer struct {
 	Workspace string   `json:"workspacePath,omitempty" maxLen:"4096" cli:"-" doc:"the folder whose .mcp.json may already use the name"`
 }
 
-// MCPServer is a server that is configured, and how it was when it last ran.
+// MCPServer is a configured server, and its last known state.
 type MCPServer struct {
 	Name      string    `json:"name"`
-	Where     string    `json:"where"`               // what is started, or the address
+	Where     string    `json:"where"`               // its command, or its address
 	From      string    `json:"from"`                // the configuration, mcp.json of the home, or .mcp.json of the folder
 	State     string    `json:"state"`               // enabled, logged in, not trusted
-	Status    string    `json:"status,omitempty"`    // ready, restarting or failed when it was last seen; "": it never ran
+	Status    string    `json:"status,omitempty"`    // ready, restarting or failed when last seen; "": it never ran
 	Error     string    `json:"error,omitempty"`     // why it was not ready
 	SeenAt    time.Time `json:"seenAt,omitzero"`     // when that was
-	Tools     int       `json:"tools,omitempty"`     // how many it had
-	Prompts   int       `json:"prompts,omitempty"`   // when it was last tested
-	Resources int       `json:"resources,omitempty"` // when it was last tested
-	Lock      string    `json:"lock,omitempty"`      // on, changed or off: whether what it says of its tools was approved; "": it was not used yet
+	Tools     int       `json:"tools,omitempty"`     // number of tools
+	Prompts   int       `json:"prompts,omitempty"`   // number, as of the last test
+	Resources int       `json:"resources,omitempty"` // number, as of the last test
+	Lock      string    `json:"lock,omitempty"`      // on, changed or off: whether the descriptions of its tools were approved; "": it was not used yet
 	LockID    string    `json:"lockId,omitempty"`    // for skill.diff and skill.approve
-	Added     bool      `json:"added,omitempty"`     // with mcp.add, so it can be removed
+	Added     bool      `json:"added,omitempty"`     // added with mcp.add, so it can be removed
 }
 
-// MCPServerReport is what a server answered when it was tried.
+// MCPServerReport is the result of testing a server.
 type MCPServerReport struct {
 	Name         string   `json:"name"`
 	State        string   `json:"state"`
@@ -75,7 +75,7 @@ type MCPServerReport struct {
 	Instructions string   `json:"instructions,omitempty"`
 }
 
-// NewMCPLogin is a login to a server on the network as somebody begins it.
+// NewMCPLogin starts a login to a server on the network.
 type NewMCPLogin struct {
 	Name         string   `json:"name" minLen:"1" maxLen:"200" noun:"mcp" doc:"the server's name"`
 	Workspace    string   `json:"workspacePath,omitempty" maxLen:"4096" doc:"include the servers of this folder's .mcp.json"`
@@ -85,25 +85,25 @@ type NewMCPLogin struct {
 	ClientSecret string   `json:"clientSecret,omitempty" maxLen:"2000" doc:"its secret"`
 }
 
-// MCPLoginRef names a login that was begun.
+// MCPLoginRef names a started login.
 type MCPLoginRef struct {
 	ID   string `json:"id" minLen:"1" maxLen:"64" doc:"the login's id"`
 	Wait int    `json:"waitSeconds,omitempty" min:"0" max:"60" doc:"how long to wait for the end of the login; left out: do not wait"`
 }
 
-// MCPLoginReturn is what a browser came back with.
+// MCPLoginReturn is the address that a browser returned to.
 type MCPLoginReturn struct {
 	Redirect string `json:"redirectUrl" minLen:"1" maxLen:"8000" doc:"the full address that the browser returned to"`
 }
 
-// MCPLogin is a login that was begun.
+// MCPLogin is a started login.
 type MCPLogin struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`            // of the server
-	URL       string    `json:"url"`             // the page on which a person says yes
+	URL       string    `json:"url"`             // the page on which a person approves
 	State     string    `json:"state"`           // waiting, done or failed
 	Error     string    `json:"error,omitempty"` // why it failed
-	ExpiresAt time.Time `json:"expiresAt"`       // it can be finished
+	ExpiresAt time.Time `json:"expiresAt"`       // until when it can be finished
 }
 
 // The states of an MCPLogin.
@@ -113,8 +113,8 @@ const (
 	LoginFailed  = "failed"
 )
 
-// The operations on MCP servers. Their tools are for runs that nothing limits: a server that an agent could add would bring
-// tools of the agent's own choice. Logging in is for people: it takes one of them to say yes in a browser.
+// The operations on MCP servers. Their tools are only for runs without limits: an agent that could add a server could
+// add tools of its own choice. Logging in is for people, because somebody must approve it in a browser.
 var (
 	ListMCPServers = operation.New(operation.Info{Name: "mcp.list", Help: "List the MCP servers that agents have, with their last known state", Scope: operation.Admin,
 		HTTP:    []operation.HTTP{{Route: "GET /api/mcp/servers", Tag: "mcp", ID: "listMCPServers"}},

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Memory carries out operations on what agents remember.
+// Memory implements operations on memory files.
 type Memory interface {
 	ListMemory(context.Context, operation.Caller, operation.None) (operation.List[MemoryFile], error)
 	GetMemory(context.Context, operation.Caller, MemoryRef) (MemoryText, error)
@@ -23,7 +23,7 @@ type MemoryRef struct {
 	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 }
 
-// MemoryEdit is a file's new text.
+// MemoryEdit is a new text for a file.
 type MemoryEdit struct {
 	Path string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Text string `json:"text,omitempty" maxLen:"262144" doc:"its whole new text; empty: the file is removed"`
@@ -31,14 +31,14 @@ type MemoryEdit struct {
 	Seen int64  `json:"seen,omitempty" min:"0" cli:"-" slash:"-" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
 }
 
-// MemoryForget says what is to be forgotten.
+// MemoryForget says what to forget.
 type MemoryForget struct {
 	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Words   string `json:"words,omitempty" maxLen:"1000" doc:"only the lines that contain these words; left out: the whole file"`
 	ForGood bool   `json:"forGood,omitempty" doc:"the whole file with its history: it cannot be restored"`
 }
 
-// MemoryRestore says which version is to hold again.
+// MemoryRestore says which version to restore.
 type MemoryRestore struct {
 	Path    string `json:"path" minLen:"1" maxLen:"1024" noun:"memory" context:"memory" doc:"the file: channel, transport, global, or as the list has it: MEMORY.md, discord/MEMORY.md, …"`
 	Version int64  `json:"version,omitempty" min:"0" doc:"its number in the history; left out: the one before the last change"`
@@ -53,7 +53,7 @@ type MemoryFile struct {
 	Version   int64     `json:"version"` // 0: it was never written
 	ChangedBy string    `json:"changedBy,omitempty"`
 	ChangedAt time.Time `json:"changedAt,omitzero"`
-	Problem   string    `json:"problem,omitempty"` // why it is not shown to agents, with what to do
+	Problem   string    `json:"problem,omitempty"` // why agents do not see it, and what to do
 }
 
 // MemoryText is a memory file with its text.
@@ -63,16 +63,16 @@ type MemoryText struct {
 	Parts []MemoryPart `json:"parts,omitempty"`
 }
 
-// MemoryPart is what one writer has of a text.
+// MemoryPart is one author's part of a text.
 type MemoryPart struct {
 	By   string `json:"by"`
 	Text string `json:"text"`
 }
 
-// MemoryConflict is what stands in the way of an edit: somebody else's.
+// MemoryConflict describes a conflicting edit of somebody else.
 type MemoryConflict struct {
-	Version    int64  `json:"version"`    // of what is there now
-	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+	Version    int64  `json:"version"`    // the current version
+	Difference string `json:"difference"` // from the current version to the requested one, as a unified diff
 }
 
 // MemoryVersion is a file after a change.
@@ -82,16 +82,16 @@ type MemoryVersion struct {
 	By      string    `json:"by"`
 	How     string    `json:"how"` // by hand, edit, forget, restore, or the tool that wrote it
 	Session string    `json:"session,omitempty"`
-	Diff    string    `json:"diff"` // from the version before
+	Diff    string    `json:"diff"` // from the previous version
 }
 
-// RecallQuery is what somebody wants to find again.
+// RecallQuery is a search in memory and past conversations.
 type RecallQuery struct {
 	Text  string `json:"q" minLen:"1" maxLen:"500" cli:"words" slash:"words" doc:"the words; every one must occur"`
 	Limit int    `json:"limit,omitempty" min:"1" max:"100" default:"20" doc:"maximum number of results"`
 }
 
-// Recalled is one place where the words were found.
+// Recalled is one match.
 type Recalled struct {
 	Where string    `json:"where"` // a memory file, or a session
 	Who   string    `json:"who,omitempty"`
@@ -123,7 +123,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
 		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The previous text stays in the history.",
 			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
-		MCP:   "memory_edit", // agents have @memory and remember, which say whose words they write down
+		MCP:   "memory_edit", // agents have @memory and remember, which record whose words they write
 		Slash: []operation.Slash{{Words: "memory edit", Require: "text", Help: "Change what is remembered here; the previous text stays in the history", Example: "text:We ship on Fridays add:True"}},
 		Done:  "{path} has version {version}"}, Memory.EditMemory)
 

@@ -7,49 +7,49 @@ import (
 	"chorus/internal/operation"
 )
 
-// Nodes carries out operations on the processes that share a database.
+// Nodes implements operations on the processes that share a database.
 type Nodes interface {
 	ListNodes(context.Context, operation.Caller, operation.None) (operation.List[Node], error)
 	DrainNode(context.Context, operation.Caller, NodeDrain) (NodeDrained, error)
 	LabelNode(context.Context, operation.Caller, NodeLabels) (NodeLabelled, error)
 }
 
-// Node is a process that runs threads, bots or tasks from a database that it may share with others.
+// Node is a process that runs threads, bots or tasks, and may share its database with others.
 type Node struct {
 	ID      string    `json:"id,omitempty"`
 	Name    string    `json:"name"`
-	State   string    `json:"state"` // alive, draining, dead, lost: threads wait for it; or alone: the database is a file, and there are no others
+	State   string    `json:"state"` // alive, draining, dead, lost: threads wait for it; or alone: the database is a file, so there are no others
 	Kind    string    `json:"kind,omitempty"`
 	Address string    `json:"address,omitempty"`
 	Version string    `json:"version,omitempty"`
 	Labels  []string  `json:"labels"`
-	Threads int       `json:"threads"` // that it has now
-	Waiting int       `json:"waiting"` // threads that cannot go on without its files, while it is not there
-	Owns    []string  `json:"owns"`    // what else only one may have: bots, hooks, schedules
+	Threads int       `json:"threads"` // current threads
+	Waiting int       `json:"waiting"` // threads that cannot continue without its files while it is gone
+	Owns    []string  `json:"owns"`    // exclusive roles that it has: bots, hooks, schedules
 	Since   time.Time `json:"since,omitzero"`
 	DiedAt  time.Time `json:"diedAt,omitzero"`
 }
 
-// NodeDrain says which node is to hand over what it has.
+// NodeDrain names a node to drain.
 type NodeDrain struct {
 	Name string `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
 	Undo bool   `json:"undo,omitempty" doc:"let it take work again"`
 }
 
-// NodeDrained is a node that was told to.
+// NodeDrained is a node after a change of its drain state.
 type NodeDrained struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
 }
 
-// NodeLabels says what a node can be chosen by.
+// NodeLabels changes the labels of a node.
 type NodeLabels struct {
 	Name   string   `json:"name" maxLen:"63" noun:"node" doc:"the node's name"`
 	Add    []string `json:"add,omitempty" maxItems:"20" doc:"labels to add"`
 	Remove []string `json:"remove,omitempty" maxItems:"20" doc:"labels to remove; its name always stays"`
 }
 
-// NodeLabelled is a node with the labels that it was given.
+// NodeLabelled is a node with its new labels.
 type NodeLabelled struct {
 	Name   string   `json:"name"`
 	Labels []string `json:"labels"`

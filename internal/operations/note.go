@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Notes carries out operations on the notes of projects.
+// Notes implements operations on the notes of projects.
 type Notes interface {
 	ListNotes(context.Context, operation.Caller, NoteQuery) (operation.List[Note], error)
 	WriteNote(context.Context, operation.Caller, NoteText) (Note, error)
@@ -19,19 +19,19 @@ type Notes interface {
 	OpenNotesThread(context.Context, operation.Caller, NotesThreadStart) (NotesThread, error)
 }
 
-// NotesThreadStart says whose notes are taken.
+// NotesThreadStart says for which project to take notes.
 type NotesThreadStart struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Key     string `json:"-" key:"true"`
 }
 
-// NotesThread is a thread on a chat platform in which everything that is said becomes notes of a project.
+// NotesThread is a thread on a chat platform in which every message becomes a note of a project.
 type NotesThread struct {
 	ID      string `json:"threadId"`
 	Project string `json:"projectId"`
 }
 
-// NoteQuery says whose notes.
+// NoteQuery selects a project's notes.
 type NoteQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Page
@@ -43,14 +43,14 @@ type NoteRef struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 }
 
-// NoteText is something to be noted.
+// NoteText is the text of a note.
 type NoteText struct {
 	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"its title; the file name is derived from it"`
 	Content string `json:"content" maxLen:"1000000" doc:"Markdown"`
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 }
 
-// NoteAddition is something to be added to a note.
+// NoteAddition is text to add to a note.
 type NoteAddition struct {
 	Title   string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file name"`
 	Content string `json:"content" minLen:"1" maxLen:"1000000" doc:"Markdown"`
@@ -58,7 +58,7 @@ type NoteAddition struct {
 	Key     string `json:"-" key:"true"`
 }
 
-// NotePromotion makes a task of a note.
+// NotePromotion turns a note into a task.
 type NotePromotion struct {
 	Title    string `json:"title" minLen:"1" maxLen:"200" doc:"the note's title or its file name"`
 	Project  string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
@@ -67,7 +67,7 @@ type NotePromotion struct {
 	Key      string `json:"-" key:"true"`
 }
 
-// SpecsQuery says which specifications are held against the notes.
+// SpecsQuery says which specifications to list with the notes.
 type SpecsQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Path    string `json:"specsPath,omitempty" maxLen:"1024" tool:"specs_path" cli:"specs" slash:"specs" doc:"a folder of the project's repository; left out: specs"`
@@ -85,14 +85,14 @@ type Note struct {
 	Modified time.Time `json:"modified,omitzero"`
 }
 
-// SpecsNotes are the specifications of a project beside its notes.
+// SpecsNotes are the specifications of a project next to its notes.
 type SpecsNotes struct {
 	Project   string `json:"projectId"`
 	Specs     []Note `json:"specs"`
 	Notes     []Note `json:"notes"`
 	SpecsPath string `json:"specsPath"`
 	NotesPath string `json:"notesPath"`
-	// Truncated: there are more specifications or notes than these.
+	// Truncated means that there are more specifications or notes.
 	Truncated bool `json:"truncated,omitempty"`
 }
 

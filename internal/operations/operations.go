@@ -1,19 +1,19 @@
-// Package operations is the catalogue of everything that people and programs can ask of Chorus: a file for each
-// noun, with the types that go in and come out, the small interface that carries them out, and the definitions.
+// Package operations is the catalogue of everything that people and programs can ask of Chorus: one file per noun, with
+// its input and output types, the small interface that implements its operations, and the definitions.
 //
-// A new operation is a definition here and a method of whoever implements the interface; the HTTP route with
-// its OpenAPI entry, the CLI command, the client's call, the chat command and the tool follow from it. The
-// guide docs/guides/add-an-operation.md adds one.
+// A new operation is a definition here and a method on the implementation of the interface; the HTTP route with its
+// OpenAPI entry, the CLI command, the client call, the chat command and the tool follow from it. The guide
+// docs/guides/add-an-operation.md adds one.
 package operations
 
 import "chorus/internal/operation"
 
-// All is every operation, in the order of the API's document.
+// All returns every operation, in the order of the API's document.
 func All() *operation.Set {
 	return operation.Collect(sessions(), history(), approvals(), rules(), profiles(), agents(), records(), system(), tokens(), schedules(), memories(), skills(), hooks(), processes(), mcpServers(), projects(), tasks(), plans(), gitCommands(), workspaces(), notes(), workers(), nodes())
 }
 
-// Groups say what the chat commands with the same first word are about.
+// Groups describe chat commands by their first word.
 func Groups() map[string]string {
 	return map[string]string{
 		"memory": "What agents remember", "skill": "Skills that agents have", "schedule": "Messages to agents at set times",

@@ -6,7 +6,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Plans carries out operations on the plans that tasks give.
+// Plans implements operations on the plans of tasks.
 type Plans interface {
 	GetTaskPlan(context.Context, operation.Caller, TaskRef) (TaskPlan, error)
 	ApprovePlan(context.Context, operation.Caller, TaskRef) (TaskPlan, error)
@@ -14,7 +14,7 @@ type Plans interface {
 	DeletePlan(context.Context, operation.Caller, TaskRef) (TaskMove, error)
 }
 
-// TaskPlan is a plan that a task gave.
+// TaskPlan is the plan of a task.
 type TaskPlan struct {
 	ID         string      `json:"id"`
 	Title      string      `json:"title"`
@@ -23,7 +23,7 @@ type TaskPlan struct {
 	Source     string      `json:"source"` // the file it was read from, or answer
 	Background string      `json:"background,omitempty"`
 	Steps      []PlanStep  `json:"steps"`
-	Subtasks   []TaskBrief `json:"subtasks,omitempty"` // what its steps have become
+	Subtasks   []TaskBrief `json:"subtasks,omitempty"` // the tasks made from its steps
 	DecidedBy  string      `json:"decidedBy,omitempty"`
 }
 

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Processes carries out operations on commands that agents left running.
+// Processes implements operations on background commands of agents.
 type Processes interface {
 	ListProcesses(context.Context, operation.Caller, ProcessQuery) (operation.List[Process], error)
 	GetProcess(context.Context, operation.Caller, ProcessRef) (Process, error)
@@ -17,7 +17,7 @@ type Processes interface {
 	PreviewHooks(context.Context, operation.Caller, HookWords) (operation.List[ProcessHook], error)
 }
 
-// ProcessQuery says which processes are listed.
+// ProcessQuery filters processes.
 type ProcessQuery struct {
 	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only those of this session"`
 	Running bool   `json:"running,omitempty" doc:"only running ones"`
@@ -28,7 +28,7 @@ type ProcessRef struct {
 	ID string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
 }
 
-// ProcessLogQuery says what of a process's output is read.
+// ProcessLogQuery selects a part of a process's output.
 type ProcessLogQuery struct {
 	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
 	Lines int    `json:"lines,omitempty" min:"1" max:"5000" cli:"lines,n" doc:"number of last lines; left out: 20"`
@@ -37,13 +37,13 @@ type ProcessLogQuery struct {
 	Whole bool   `json:"whole,omitempty" doc:"with from: leave an incomplete last line for the next time, unless the process has ended"`
 }
 
-// ProcessOutput is a piece of what a process printed.
+// ProcessOutput is a part of a process's output.
 type ProcessOutput struct {
 	ID     string `json:"id"`
 	Text   string `json:"text"`
-	From   int64  `json:"from"`  // position of the text among all that was printed
-	Next   int64  `json:"next"`  // where to read on
-	Total  int64  `json:"total"` // bytes printed so far
+	From   int64  `json:"from"`  // position of the text in the whole output
+	Next   int64  `json:"next"`  // position to continue from
+	Total  int64  `json:"total"` // bytes of output so far
 	Status string `json:"status"`
 }
 
@@ -53,14 +53,14 @@ type HookWords struct {
 	ID           string `json:"id,omitempty" maxLen:"64" noun:"process" cli:"process" doc:"for this process: its agent's model reads what the grammar does not understand, at your expense"`
 }
 
-// NewProcessHooks are hooks for a process that runs.
+// NewProcessHooks are hooks for a running process.
 type NewProcessHooks struct {
 	ID           string `json:"id" minLen:"1" maxLen:"64" noun:"process" doc:"the process's id, or its first characters"`
 	Instructions string `json:"instructions,omitempty" maxLen:"4000" doc:"what should happen when, in plain words, such as 'when it fails, tell me'"`
 	Hooks        string `json:"hooks,omitempty" maxLen:"60000" slash:"-" doc:"instead of instructions: hooks as a JSON list, as they were shown after a model read the instructions"`
 }
 
-// Process is a command that was left running.
+// Process is a background command.
 type Process struct {
 	ID        string             `json:"id"`
 	Command   string             `json:"command"`
@@ -74,40 +74,40 @@ type Process struct {
 	Directory string             `json:"directory"`
 	StartedAt time.Time          `json:"startedAt"`
 	EndedAt   time.Time          `json:"endedAt,omitzero"`
-	EndsBy    time.Time          `json:"endsBy,omitzero"` // it is ended then at the latest
+	EndsBy    time.Time          `json:"endsBy,omitzero"` // its time limit
 	LastLine  string             `json:"lastLine,omitempty"`
 	Hooks     []ProcessHook      `json:"hooks"`
-	Fired     []ProcessHookFired `json:"fired,omitempty"` // the newest first
+	Fired     []ProcessHookFired `json:"fired,omitempty"` // newest first
 }
 
-// ProcessHook is what shall happen when.
+// ProcessHook says what should happen when.
 type ProcessHook struct {
-	Says       string `json:"says"` // the whole as a sentence
+	Says       string `json:"says"` // the whole hook as a sentence
 	On         string `json:"on"`   // exit, output or timeout
 	If         string `json:"if,omitempty"`
 	Pattern    string `json:"pattern,omitempty"`
 	After      int    `json:"after,omitempty"` // seconds
 	Do         string `json:"do"`              // notify_channel, inject_context, spawn_thread, stop_process or stop_thread
 	Message    string `json:"message,omitempty"`
-	MaxFires   *int   `json:"maxFires,omitempty"`   // how often it may happen
-	Interval   *int   `json:"interval,omitempty"`   // seconds at least between two times
-	Delay      *int   `json:"delay,omitempty"`      // seconds that lines after a match have to come
-	Fires      int    `json:"fires,omitempty"`      // how often it has happened
-	Suppressed int    `json:"suppressed,omitempty"` // and would have since, too soon after another
+	MaxFires   *int   `json:"maxFires,omitempty"`   // how often it may fire
+	Interval   *int   `json:"interval,omitempty"`   // minimum seconds between two fires
+	Delay      *int   `json:"delay,omitempty"`      // seconds to wait for further lines after a match
+	Fires      int    `json:"fires,omitempty"`      // how often it has fired
+	Suppressed int    `json:"suppressed,omitempty"` // how often it would have fired, but too soon
 }
 
-// ProcessHookFired is what became of a hook that acted.
+// ProcessHookFired is the result of a hook that fired.
 type ProcessHookFired struct {
 	Hook  int       `json:"hook"` // counted from 1
 	Do    string    `json:"do"`
 	State string    `json:"state"` // done or refused
 	Why   string    `json:"why,omitempty"`
-	Seq   int64     `json:"seq,omitempty"` // of the words in the session
+	Seq   int64     `json:"seq,omitempty"` // of the message in the session
 	At    time.Time `json:"at"`
 }
 
-// The operations on processes. Agents have tools of their own for what they left running themselves (package tool/process): these
-// here are a person's, over all of their processes, and so also for the person's own MCP clients.
+// The operations on processes. Agents have their own tools for their processes (package tool/process). These are for a
+// person, for all of their processes, and also for the person's own MCP clients.
 var (
 	ListProcesses = operation.New(operation.Info{Name: "process.list", Help: "List background commands of agents, newest first", Scope: operation.Read,
 		MCP:    "process_list",

@@ -7,10 +7,10 @@ import (
 	"chorus/internal/operation"
 )
 
-// Profiles carries out operations on permission profiles.
+// Profiles implements operations on permission profiles.
 type Profiles interface {
 	GetProfile(context.Context, operation.Caller, ProfileRef) (ProfileDetail, error)
-	// TryProfile says how past calls would be decided under other rules; nothing is saved.
+	// TryProfile shows how past calls would be decided under other rules; nothing is saved.
 	TryProfile(context.Context, operation.Caller, ProfileDraft) (ProfileTrial, error)
 	SaveProfile(context.Context, operation.Caller, ProfileEdit) (ProfileDetail, error)
 	RemoveProfile(context.Context, operation.Caller, ProfileRef) (operation.None, error)
@@ -22,7 +22,7 @@ type ProfileRef struct {
 	Name string `json:"name" minLen:"1" maxLen:"64" noun:"profile" doc:"the profile's name"`
 }
 
-// ProfileDraft are rules that are thought of; lists that are left out are as they are now.
+// ProfileDraft is a set of rules that is not saved; lists left out are as they are now.
 type ProfileDraft struct {
 	Name  string   `json:"name" minLen:"1" maxLen:"64" doc:"the profile's name; it need not exist yet"`
 	Allow []string `json:"allow,omitempty" maxItems:"500" doc:"what is done without asking; each an expression that matches whole actions, such as tool:bash:go test( .*)?"`
@@ -33,7 +33,7 @@ type ProfileDraft struct {
 	Last  int      `json:"last,omitempty" min:"1" max:"20000" default:"2000" doc:"how many of the newest decisions to check"`
 }
 
-// ProfileEdit are the rules that a profile is to have.
+// ProfileEdit are the new rules of a profile.
 type ProfileEdit struct {
 	Name  string   `json:"name" minLen:"2" maxLen:"32" pattern:"^[a-z][a-z0-9-]*$" doc:"the profile's name: a–z, 0–9 and hyphens"`
 	Seen  string   `json:"seen,omitempty" maxLen:"64" doc:"the version that you read: refused if there is a newer one; left out: the current version is replaced"`
@@ -47,12 +47,12 @@ type ProfileDetail struct {
 	Name    string      `json:"name"`
 	About   string      `json:"about,omitempty"`
 	BuiltIn bool        `json:"builtIn,omitempty"`
-	Fixed   string      `json:"fixed,omitempty"` // why it cannot be changed by this operation; "": it can
+	Fixed   string      `json:"fixed,omitempty"` // why this operation cannot change it; "": it can
 	Version string      `json:"version"`
 	Deny    []RuleWords `json:"deny"`
 	Allow   []RuleWords `json:"allow"`
 	Ask     []RuleWords `json:"ask"`
-	Agents  []string    `json:"agents"` // that have it
+	Agents  []string    `json:"agents"` // that use it
 }
 
 // RuleText is a rule of a list.
@@ -60,43 +60,43 @@ type RuleText struct {
 	Rule string `json:"rule" minLen:"1" maxLen:"20000" doc:"the expression, or a JSON object with rule, roles, agents and channels"`
 }
 
-// RuleWords is a rule with what it says.
+// RuleWords is a rule with its description.
 type RuleWords struct {
 	Rule  string `json:"rule"`
 	Words string `json:"words"`
 }
 
-// ProfileConflict is what stands in the way of saving a profile: somebody else's change.
+// ProfileConflict describes a conflicting change of somebody else.
 type ProfileConflict struct {
 	Version    string `json:"version"`
-	Difference string `json:"difference"` // from what is there now to what was wished, as a unified diff
+	Difference string `json:"difference"` // from the current version to the requested one, as a unified diff
 }
 
-// ProfileTrial is how past calls would be decided.
+// ProfileTrial shows how past calls would be decided.
 type ProfileTrial struct {
-	Looked  int         `json:"looked"` // decisions of the past that were tried
+	Looked  int         `json:"looked"` // past decisions that were tried
 	Since   time.Time   `json:"since,omitzero"`
 	Before  TrialCounts `json:"before"`
 	After   TrialCounts `json:"after"`
-	Changes []TrialCall `json:"changes"`        // that would be decided otherwise, those that were made most often first
-	Same    []TrialCall `json:"same"`           // the newest of those that would not
+	Changes []TrialCall `json:"changes"`        // that would be decided differently, most frequent first
+	Same    []TrialCall `json:"same"`           // the newest ones that would not
 	More    int         `json:"more,omitempty"` // changes that are not listed
 	Unused  []RuleWords `json:"unused"`         // rules of the draft that decided none of them
 	Draft   struct {
 		Deny  []RuleWords `json:"deny"`
 		Allow []RuleWords `json:"allow"`
 		Ask   []RuleWords `json:"ask"`
-	} `json:"draft"` // what was tried, in words
+	} `json:"draft"` // the draft, in words
 }
 
-// TrialCounts are how many past calls have each verdict.
+// TrialCounts counts past calls by verdict.
 type TrialCounts struct {
 	Allow int `json:"allow"`
 	Ask   int `json:"ask"`
 	Deny  int `json:"deny"`
 }
 
-// TrialCall is something that was done or asked for in the past.
+// TrialCall is a past call.
 type TrialCall struct {
 	Action  string    `json:"action"`
 	Times   int       `json:"times"`

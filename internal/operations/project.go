@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Projects carries out operations on projects.
+// Projects implements operations on projects.
 type Projects interface {
 	ListProjects(context.Context, operation.Caller, ProjectList) (operation.List[Project], error)
 	CreateProject(context.Context, operation.Caller, NewProject) (Project, error)
@@ -25,7 +25,7 @@ type Projects interface {
 	ListRepos(context.Context, operation.Caller, RepoQuery) (operation.List[Repo], error)
 }
 
-// NewProject is what a project is made of.
+// NewProject describes a new project.
 type NewProject struct {
 	Name     string  `json:"name" minLen:"1" maxLen:"100" doc:"its name; the id is derived from it: \"My Web App\" becomes my-web-app"`
 	Weight   float64 `json:"creditWeight,omitempty" min:"0" max:"1000" tool:"credit_weight" cli:"weight" slash:"weight" doc:"its share of the workers relative to other projects; left out: 1"`
@@ -38,7 +38,7 @@ type NewProject struct {
 	Key      string  `json:"-" key:"true"`
 }
 
-// ProjectChanges are the fields of a project to change; the others stay.
+// ProjectChanges are the fields of a project to change; others do not change.
 type ProjectChanges struct {
 	ID         string   `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
 	Name       string   `json:"name,omitempty" maxLen:"100" doc:"another name; the id stays"`
@@ -55,7 +55,7 @@ type ProjectRef struct {
 	ID string `json:"id,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: the active project"`
 }
 
-// ProjectList says which part of the list of projects.
+// ProjectList selects a part of the list of projects.
 type ProjectList struct{ Page }
 
 // RepoQuery filters repositories.
@@ -64,13 +64,13 @@ type RepoQuery struct {
 	Page
 }
 
-// ProjectDeletion names a project that is to go.
+// ProjectDeletion names a project to delete.
 type ProjectDeletion struct {
 	ID      string `json:"id" minLen:"1" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id"`
 	Archive bool   `json:"archiveChannels,omitempty" tool:"archive_channels" cli:"archive-channels" slash:"archive_channels" doc:"archive its channel on the chat platform"`
 }
 
-// DeletedProject says what went.
+// DeletedProject says what was deleted.
 type DeletedProject struct {
 	ID      string `json:"deleted"`
 	Name    string `json:"name"`
@@ -81,11 +81,11 @@ type DeletedProject struct {
 // ActiveProjectChoice says which project a conversation is about.
 type ActiveProjectChoice struct {
 	ID string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" slash:"project" doc:"the project's id; left out: none"`
-	// Session is filled in where it is asked for in one.
+	// Session is filled in if the caller is in a session.
 	Session string `json:"session,omitempty" maxLen:"1024" noun:"session" context:"session" tool:"-" slash:"-" doc:"the conversation"`
 }
 
-// ActiveProject is the project a conversation is about.
+// ActiveProject is the active project of a conversation.
 type ActiveProject struct {
 	ID      string `json:"activeProject,omitempty"`
 	Name    string `json:"name,omitempty"`
@@ -122,7 +122,7 @@ type ChannelProject struct {
 	Name    string `json:"projectName,omitempty"`
 }
 
-// Project is something that tasks are for.
+// Project groups tasks.
 type Project struct {
 	ID         string  `json:"id"`
 	Name       string  `json:"name"`
@@ -134,7 +134,7 @@ type Project struct {
 	Channel    string  `json:"channelId,omitempty"`
 	Owner      string  `json:"owner"`
 	OwnerName  string  `json:"ownerName,omitempty"`
-	// Approvers are those who may say yes to what its tasks gave; none: whoever sees it.
+	// Approvers can approve results of its tasks; none: everybody who sees it.
 	Approvers     []string       `json:"approvers,omitempty"`
 	ApproverNames []string       `json:"approverNames,omitempty"`
 	OnConflict    string         `json:"onConflict"` // ask or task
@@ -143,11 +143,11 @@ type Project struct {
 	Tasks         map[string]int `json:"tasks,omitempty"` // by status
 	Repos         []Repo         `json:"repos,omitempty"`
 	Open          int            `json:"openTasks"`
-	AutoChannels  bool           `json:"autoCreateChannels,omitempty"` // of one that was just made: it gets a channel
+	AutoChannels  bool           `json:"autoCreateChannels,omitempty"` // of a new project: it gets a channel
 	CreatedAt     time.Time      `json:"createdAt"`
 }
 
-// NewRepo is a repository to be registered.
+// NewRepo describes a repository to register.
 type NewRepo struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"the project; left out: the active project"`
 	Source  string `json:"source" enum:"clone,link,init" doc:"clone (of a URL), link (an existing checkout, never pushed) or init (a new one)"`

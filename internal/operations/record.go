@@ -7,40 +7,40 @@ import (
 	"chorus/internal/operation"
 )
 
-// Records carries out operations on spending and decisions.
+// Records implements operations on costs and decisions.
 type Records interface {
 	Costs(context.Context, operation.Caller, CostQuery) (Costs, error)
 	Audit(context.Context, operation.Caller, AuditQuery) (operation.List[AuditLine], error)
-	// ExportAudit writes the lines that a query means while they are read.
+	// ExportAudit writes the matching lines while they are read.
 	ExportAudit(context.Context, operation.Caller, AuditExport) (operation.File, error)
 	VerifyAudit(context.Context, operation.Caller, VerifyRequest) (AuditCheck, error)
 	ForgetPerson(context.Context, operation.Caller, ForgetRequest) (Forgotten, error)
 }
 
-// ForgetRequest names somebody whose words are to be forgotten.
+// ForgetRequest names a person to forget.
 type ForgetRequest struct {
 	Person string `json:"person" minLen:"3" maxLen:"200" doc:"who: kind:id, such as discord:110000000000000042"`
 	DryRun bool   `json:"dryRun,omitempty" doc:"only show how much would be removed"`
 }
 
-// Forgotten is what was forgotten of somebody.
+// Forgotten is what was removed of a person.
 type Forgotten struct {
 	Person   string `json:"person"`
-	Messages int    `json:"messages"` // of theirs
-	Sessions int    `json:"sessions"` // in which they stood
-	Contexts int    `json:"contexts"` // saved contexts that held some of them, and are gone
+	Messages int    `json:"messages"` // their messages
+	Sessions int    `json:"sessions"` // that contained them
+	Contexts int    `json:"contexts"` // saved contexts that contained some of them, and are removed
 	DryRun   bool   `json:"dryRun,omitempty"`
 }
 
-// CostQuery is over which time and by what spending is summed.
+// CostQuery selects the costs to sum up.
 type CostQuery struct {
 	By    string `json:"by,omitempty" enum:"model,agent,person,channel,thread,session,day,month,run" default:"model" doc:"what to group by"`
 	Since string `json:"since,omitempty" maxLen:"40" default:"month" doc:"the start: 2026-11-01, 2026-11, 7d, 12h, today, month or all"`
-	// Under is how the ids of the threads begin that are counted; it cannot be sent over the wire.
+	// Under is the prefix of the ids of the threads to count; it cannot be sent over HTTP.
 	Under string `json:"-"`
 }
 
-// Costs are sums of spending.
+// Costs are sums of costs.
 type Costs struct {
 	By      string    `json:"by"`
 	Since   time.Time `json:"since"`
@@ -53,7 +53,7 @@ type Costs struct {
 type Cost struct {
 	Key              string  `json:"key"`
 	Dollars          float64 `json:"dollars"`
-	Reserved         float64 `json:"reserved,omitempty"` // by calls that are not over
+	Reserved         float64 `json:"reserved,omitempty"` // of calls that have not ended
 	Calls            int     `json:"calls"`
 	Unpriced         int     `json:"unpriced,omitempty"`
 	InputTokens      int     `json:"inputTokens"`
@@ -62,17 +62,17 @@ type Cost struct {
 	CacheWriteTokens int     `json:"cacheWriteTokens,omitempty"`
 }
 
-// Budget is a ceiling and how near it is.
+// Budget is a limit and its current use.
 type Budget struct {
 	Name     string  `json:"name"`
 	Per      string  `json:"per"`
 	Soft     float64 `json:"soft,omitempty"`
 	Hard     float64 `json:"hard,omitempty"`
-	Spent    float64 `json:"spent"`              // with what is reserved
-	Reserved float64 `json:"reserved,omitempty"` // by calls that are not over
+	Spent    float64 `json:"spent"`              // including reserved amounts
+	Reserved float64 `json:"reserved,omitempty"` // of calls that have not ended
 }
 
-// AuditQuery narrows the audit log; zero fields do not.
+// AuditQuery filters the audit log; zero fields do not.
 type AuditQuery struct {
 	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" cli:"thread" doc:"only this session's"`
 	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
@@ -86,7 +86,7 @@ type AuditQuery struct {
 	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"maximum number of results"`
 }
 
-// AuditExport says which lines of the audit log are written, and how.
+// AuditExport says which lines of the audit log to write, and how.
 type AuditExport struct {
 	Session  string    `json:"session,omitempty" maxLen:"1024" noun:"session" doc:"only this session's"`
 	Agent    string    `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
@@ -98,7 +98,7 @@ type AuditExport struct {
 	Format   Format    `json:"format,omitempty" enum:"csv,jsonl" default:"csv" doc:"left out: csv"`
 }
 
-// AuditLine is one decision.
+// AuditLine is one entry of the audit log.
 type AuditLine struct {
 	Seq      int64     `json:"seq"`
 	At       time.Time `json:"at"`
@@ -113,31 +113,31 @@ type AuditLine struct {
 	Decision string    `json:"decision"`
 	Rule     string    `json:"rule,omitempty"`
 	Detail   string    `json:"detail,omitempty"`
-	Words    string    `json:"words,omitempty"` // the detail as people say it: with names, and without keys
+	Words    string    `json:"words,omitempty"` // the detail in words: with names instead of keys
 	Hash     string    `json:"hash,omitempty"`  // "": from before the chain
 }
 
-// VerifyRequest says from where on the audit log is checked.
+// VerifyRequest says from where to check the audit log.
 type VerifyRequest struct {
 	Since string `json:"since,omitempty" maxLen:"128" doc:"start at the seal with this hash: a head that you kept"`
 }
 
-// AuditCheck is what a check of the audit log found.
+// AuditCheck is the result of checking the audit log.
 type AuditCheck struct {
 	OK       bool        `json:"ok"`
 	Lines    int64       `json:"lines"`
-	Chains   int64       `json:"chains"`                // of threads, and one of lines that belong to none
+	Chains   int64       `json:"chains"`                // of threads, and one of lines without a thread
 	Before   int64       `json:"beforeChain,omitempty"` // lines that are covered together
 	Head     string      `json:"head"`                  // the hash of the newest seal
 	HeadSeal int64       `json:"headSeal,omitempty"`
 	Problem  string      `json:"problem,omitempty"`
-	Break    *AuditBreak `json:"break,omitempty"` // the first line that is not as written
+	Break    *AuditBreak `json:"break,omitempty"` // the first line that was changed
 }
 
-// AuditBreak is where the audit log is not what was written.
+// AuditBreak is where the audit log was changed.
 type AuditBreak struct {
-	Thread string `json:"thread,omitempty"` // whose line; "": one that belongs to no thread
-	Line   int64  `json:"line"`             // its number among that thread's
+	Thread string `json:"thread,omitempty"` // the line's thread; "": none
+	Line   int64  `json:"line"`             // its number in that thread
 	Seal   int64  `json:"seal,omitempty"`   // the seal that shows it
 	What   string `json:"what"`
 	Text   string `json:"text"`

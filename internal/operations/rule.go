@@ -7,32 +7,32 @@ import (
 	"chorus/internal/operation"
 )
 
-// Rules carries out operations on what people have allowed for good.
+// Rules implements operations on what people always allow.
 type Rules interface {
-	// ProposeRules says which rules would allow an approval's call from now on.
+	// ProposeRules returns rules that would always allow an approval's call.
 	ProposeRules(context.Context, operation.Caller, ApprovalRef) (RuleProposal, error)
 	ListRules(context.Context, operation.Caller, operation.None) (operation.List[KeptRule], error)
-	// RemoveRules removes all that are named, or none if one is unknown.
+	// RemoveRules removes all named rules, or none if one is unknown.
 	RemoveRules(context.Context, operation.Caller, RuleRefs) (operation.List[KeptRule], error)
 }
 
 // RuleProposal is what "always" may mean for an approval.
 type RuleProposal struct {
 	ID    string     `json:"id"`              // the approval's
-	Where string     `json:"where"`           // for whom and where a rule would hold
-	Never string     `json:"never,omitempty"` // why nothing can be kept; then there are no rules
-	Rules []RuleStep `json:"rules"`           // the first allows exactly what was asked, each further one more
+	Where string     `json:"where"`           // for whom and where a rule would apply
+	Never string     `json:"never,omitempty"` // why no rule can be kept; then there are none
+	Rules []RuleStep `json:"rules"`           // the first allows exactly the call, each further one more
 }
 
-// RuleStep is one set of rules that can be kept together.
+// RuleStep is a set of rules that are kept together.
 type RuleStep struct {
 	Rules []string `json:"rules"`
 	Means string   `json:"means"`
-	Also  []string `json:"alsoAllows"` // samples of what else it would allow
-	Still []string `json:"stillAsks"`  // samples of what would be asked all the same
+	Also  []string `json:"alsoAllows"` // examples of what else it would allow
+	Still []string `json:"stillAsks"`  // examples of what would still need approval
 }
 
-// KeptRule is something that was allowed for good.
+// KeptRule is a rule that always allows something.
 type KeptRule struct {
 	ID       string    `json:"id"`
 	By       string    `json:"by"`

@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Schedules carries out operations on schedules.
+// Schedules implements operations on schedules.
 type Schedules interface {
 	AddSchedule(context.Context, operation.Caller, NewSchedule) (Schedule, error)
 	PreviewSchedule(context.Context, operation.Caller, ScheduleTimes) (SchedulePreview, error)
@@ -24,7 +24,7 @@ type ScheduleTimes struct {
 	Zone string `json:"zone,omitempty" maxLen:"64" cli:"zone,z" doc:"time zone, such as Europe/Berlin; left out: the server's"`
 }
 
-// NewSchedule is what a schedule is made of.
+// NewSchedule describes a new schedule.
 type NewSchedule struct {
 	When      string `json:"when" minLen:"1" maxLen:"200" slashDoc:"such as 'every weekday at 9', 'in 20 minutes', '0 9 * * 1-5' or '2026-12-24 18:00'" doc:"when: plain words, cron fields or an instant, such as 'every weekday at 9', '0 9 * * 1-5', '2026-12-24 18:00' or 'now'"`
 	Text      string `json:"text" minLen:"1" maxLen:"100000" doc:"the message to the agent"`
@@ -39,18 +39,18 @@ type NewSchedule struct {
 	Key       string `json:"-" key:"true"`
 }
 
-// SchedulePreview is how words about time are understood.
+// SchedulePreview shows how a time in words is understood.
 type SchedulePreview struct {
 	Spec string      `json:"spec"`
 	Zone string      `json:"zone"`
 	Next []time.Time `json:"next"` // five at most
 }
 
-// Schedule says something to an agent at set times.
+// Schedule sends a message to an agent at set times.
 type Schedule struct {
 	ID        string        `json:"id"`
-	When      string        `json:"when"` // as it was said
-	Spec      string        `json:"spec"` // as it is read
+	When      string        `json:"when"` // as typed
+	Spec      string        `json:"spec"` // as understood
 	Zone      string        `json:"zone"`
 	Text      string        `json:"text"`
 	Owner     string        `json:"owner"` // whose rights and money it uses
@@ -65,12 +65,12 @@ type Schedule struct {
 	Status    string        `json:"status"` // active, paused, over, or deleted with its session
 	Due       time.Time     `json:"due,omitzero"`
 	Next      []time.Time   `json:"next,omitempty"` // five at most
-	Runs      []ScheduleRun `json:"runs,omitempty"` // the newest first
-	File      string        `json:"file,omitempty"` // the event file that it comes from
+	Runs      []ScheduleRun `json:"runs,omitempty"` // newest first
+	File      string        `json:"file,omitempty"` // its event file
 	CreatedAt time.Time     `json:"createdAt"`
 }
 
-// ScheduleRun is what became of a due time.
+// ScheduleRun is the result of a due time.
 type ScheduleRun struct {
 	Due       time.Time `json:"due"`
 	State     string    `json:"state"`               // said, refused or skipped

@@ -11,28 +11,28 @@ import (
 	"chorus/internal/operation"
 )
 
-// Sessions carries out operations on conversations.
+// Sessions implements operations on conversations.
 type Sessions interface {
 	CreateSession(context.Context, operation.Caller, NewSession) (CreatedSession, error)
-	// ListSessions gives the last active first.
+	// ListSessions lists the last active first.
 	ListSessions(context.Context, operation.Caller, SessionQuery) (operation.List[Session], error)
 	GetSession(context.Context, operation.Caller, SessionRef) (Session, error)
-	// Say gives a prompt. With a Key it is taken once, however often it is sent.
+	// Say sends a prompt. With a Key it is accepted once, however often it is sent.
 	Say(context.Context, operation.Caller, Message) (Said, error)
-	// Steer gives words to the running run; where none runs they are a prompt.
+	// Steer sends a message to the current run; without one it is a prompt.
 	Steer(context.Context, operation.Caller, SteerMessage) (Said, error)
 	Abort(context.Context, operation.Caller, AbortRequest) (Aborted, error)
 	ResumeSession(context.Context, operation.Caller, ResumeRequest) (CreatedSession, error)
-	// ChangeSession changes what counts from the next message on.
+	// ChangeSession changes settings that apply from the next message on.
 	ChangeSession(context.Context, operation.Caller, SessionChange) (Session, error)
-	// ClearSession empties what the agent sees; the journal keeps it.
+	// ClearSession clears what the agent sees; the journal keeps it.
 	ClearSession(context.Context, operation.Caller, SessionRef) (ClearedSession, error)
 	Fork(context.Context, operation.Caller, ForkRequest) (CreatedSession, error)
 	// Attach stores a file that a later message names.
 	Attach(context.Context, operation.Caller, NewAttachment) (Attachment, error)
 }
 
-// NewSession is what a session is made of; nothing is required.
+// NewSession describes a new session; nothing is required.
 type NewSession struct {
 	WorkspacePath string `json:"workspacePath,omitempty" maxLen:"4096" doc:"the folder it works in; left out: its own"`
 	Agent         string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"who answers"`
@@ -45,17 +45,17 @@ type NewSession struct {
 	Message       string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"its first message; left out: none"`
 	MaxIterations int    `json:"maxIterations,omitempty" min:"0" max:"10000" doc:"maximum number of steps of a run; 0: the agent's setting"`
 	Key           string `json:"-" key:"true"` // the same key creates the same session
-	// History is what was said elsewhere before; it begins the session. It cannot be sent over the wire.
+	// History is an earlier conversation from elsewhere, which starts the session. It cannot be sent over HTTP.
 	History []Spoken `json:"-"`
-	// Attended: somebody waits for each answer and would rather hear of a failure soon.
+	// Attended means that somebody waits for each answer, so failures should be reported early.
 	Attended bool `json:"-"`
-	// Sample lays the sample project out in its folder, which must be one of its own.
+	// Sample puts the sample project into its folder, which must be its own.
 	Sample bool `json:"-"`
 }
 
 // Spoken is a message of a conversation from elsewhere.
 type Spoken struct {
-	Agent  bool   // the agent said it, else a person
+	Agent  bool   // from the agent, else from a person
 	Name   string // of the person; "": the caller's own
 	Text   string
 	Images [][]byte
@@ -70,10 +70,10 @@ type CreatedSession struct {
 // Location is where the session is in the HTTP API.
 func (c CreatedSession) Location() string { return "/api/sessions/" + url.PathEscape(c.SessionID) }
 
-// Session is a conversation as it is now.
+// Session is a conversation in its current state.
 type Session struct {
-	ID            string       `json:"id"`     // what people call it
-	Thread        string       `json:"thread"` // its whole name
+	ID            string       `json:"id"`     // title for people
+	Thread        string       `json:"thread"` // its full name
 	Title         string       `json:"title,omitempty"`
 	WorkspacePath string       `json:"workspacePath,omitempty"`
 	Agent         string       `json:"agent"`
@@ -87,24 +87,24 @@ type Session struct {
 	MovedAt       time.Time    `json:"movedAt"`
 	Status        string       `json:"status"`             // idle, queued, running, interrupted, waiting
 	Position      int          `json:"position,omitempty"` // of a queued one: its place in the queue, from 1
-	Queue         int          `json:"queue"`              // prompts that wait
-	Seq           int64        `json:"seq"`                // the last number of its journal
+	Queue         int          `json:"queue"`              // waiting prompts
+	Seq           int64        `json:"seq"`                // the last number in its journal
 	LastOutcome   string       `json:"lastOutcome,omitempty"`
 	Error         string       `json:"error,omitempty"` // of the last run
 	ForkedFrom    string       `json:"forkedFrom,omitempty"`
-	Parent        string       `json:"parent,omitempty"`  // the session whose agent began it
+	Parent        string       `json:"parent,omitempty"`  // the session whose agent started it
 	Listing       string       `json:"listing,omitempty"` // pinned, archived or deleted
-	Until         time.Time    `json:"until,omitzero"`    // of a deleted one: until when it can be brought back
+	Until         time.Time    `json:"until,omitzero"`    // of a deleted one: until when it can be restored
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
-	Window        int          `json:"window,omitempty"` // how many tokens its model can read; only where one session is asked for, made or changed
-	Runs          []RunSummary `json:"runs,omitempty"`   // the newest first; only where one session is asked for
+	Window        int          `json:"window,omitempty"` // the context size of its model; only if one session is requested, created or changed
+	Runs          []RunSummary `json:"runs,omitempty"`   // newest first; only if one session is requested
 }
 
-// RunSummary is what one run came to.
+// RunSummary is the result of one run.
 type RunSummary struct {
 	Run       string     `json:"run"`
-	Seq       int64      `json:"seq"` // where it began
+	Seq       int64      `json:"seq"` // its first event
 	Outcome   string     `json:"outcome,omitempty"`
 	Steps     int        `json:"steps"`
 	Model     string     `json:"model,omitempty"`
@@ -114,7 +114,7 @@ type RunSummary struct {
 	Cost      feed.USD   `json:"cost"`
 }
 
-// SessionQuery narrows a list of sessions; zero fields do not.
+// SessionQuery filters a list of sessions; zero fields do not.
 type SessionQuery struct {
 	Status  string `json:"status,omitempty" enum:"idle,queued,running,interrupted,waiting" doc:"queued: it waits until fewer others run; interrupted: the program running it ended, and it continues when a terminal opens it"`
 	Agent   string `json:"agent,omitempty" maxLen:"64" noun:"agent" doc:"only this agent's"`
@@ -131,12 +131,12 @@ type SessionRef struct {
 	ID string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 }
 
-// ClearedSession says what was left out.
+// ClearedSession says what was cleared.
 type ClearedSession struct {
 	Messages int `json:"messages" doc:"how many messages the agent no longer sees"`
 }
 
-// Message is what somebody says.
+// Message is a message to an agent.
 type Message struct {
 	ID          string   `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Message     string   `json:"message,omitempty" maxLen:"1000000" doc:"the message; may be left out if something is attached"`
@@ -144,7 +144,7 @@ type Message struct {
 	Key         string   `json:"-" key:"true"`
 }
 
-// SteerMessage is what somebody says to the running run.
+// SteerMessage is a message to the current run.
 type SteerMessage struct {
 	ID          string      `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" doc:"the message; may be left out if something is attached"`
@@ -153,12 +153,12 @@ type SteerMessage struct {
 	Key         string      `json:"-" key:"true"`
 }
 
-// Said is what became of a message.
+// Said is what happened to a message.
 type Said struct {
 	Seq      int64  `json:"seq"`
 	Position int    `json:"position,omitempty"` // how many are answered first
-	AsPrompt bool   `json:"asPrompt,omitempty"` // a steer with nothing to steer
-	Again    bool   `json:"again,omitempty"`    // it had come before
+	AsPrompt bool   `json:"asPrompt,omitempty"` // a steer without a run
+	Again    bool   `json:"again,omitempty"`    // it was sent before
 	Refused  string `json:"-"`
 }
 
@@ -182,7 +182,7 @@ type ResumeRequest struct {
 	Mode          string `json:"mode,omitempty" maxLen:"32" pattern:"^(full|summary|last-[0-9]{1,9})?$" doc:"how much of it: full, last-N or summary"`
 }
 
-// SessionChange is what is different about a session from its next message on; what is left out stays.
+// SessionChange is a change of a session from its next message on; fields left out do not change.
 type SessionChange struct {
 	ID          string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Model       string `json:"model,omitempty" maxLen:"200" noun:"model" cli:"model,m" doc:"provider/model, or a model's name alone"`
@@ -192,11 +192,11 @@ type SessionChange struct {
 	Listing     string `json:"listing,omitempty" enum:"normal,pinned,archived" doc:"pinned: at the top of lists; archived: out of lists until a new message"`
 }
 
-// ForkRequest says where a session is forked.
+// ForkRequest says where to fork a session.
 type ForkRequest struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	AtSeq int64  `json:"atSeq,omitempty" min:"1" max:"9007199254740991" cli:"at" doc:"the last number that the fork shares; left out: the last there is"`
-	// Message becomes true together with the fork: there is none without it.
+	// Message is created together with the fork: the fork never exists without it.
 	Message string `json:"message,omitempty" maxLen:"1000000" cli:"-" slash:"-" doc:"the first message of the fork; left out: none"`
 	Key     string `json:"-" key:"true"` // the same key makes the same fork
 }
@@ -216,7 +216,7 @@ type Attachment struct {
 	Size      int64  `json:"size"`
 }
 
-// maxUpload is a little more than the largest file that is kept, for the form around it.
+// maxUpload is a little more than the largest accepted file, for the form around it.
 const maxUpload = 26 << 20
 
 // The operations on sessions.

@@ -7,17 +7,17 @@ import (
 	"chorus/internal/operation"
 )
 
-// SessionDeleting carries out the deletion of sessions.
+// SessionDeleting implements the deletion of sessions.
 type SessionDeleting interface {
-	// DeleteSession stops a session and takes it out of lists, searches and pages.
+	// DeleteSession stops a session and removes it from lists, searches and pages.
 	DeleteSession(context.Context, operation.Caller, SessionDeletion) (DeletedSession, error)
-	// PreviewDeletion gives what DeleteSession would, or why it would not.
+	// PreviewDeletion returns the result of DeleteSession, or its error.
 	PreviewDeletion(context.Context, operation.Caller, SessionDeletion) (DeletedSession, error)
 	ListDeletedSessions(context.Context, operation.Caller, operation.None) (operation.List[DeletedSession], error)
 	RestoreSession(context.Context, operation.Caller, DeletedSessionRef) (Session, error)
 }
 
-// SessionDeletion names a session that is to go.
+// SessionDeletion names a session to delete.
 type SessionDeletion struct {
 	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Now bool   `json:"now,omitempty" slash:"-" doc:"remove its content at once, so that it cannot be restored; also works for a session that is already deleted"`
@@ -31,7 +31,7 @@ type DeletedSession struct {
 	Until time.Time `json:"until,omitzero" doc:"until when it can be restored; left out: its content is removed"`
 }
 
-// DeletedSessionRef names a session that was deleted; those that are there are suggested elsewhere.
+// DeletedSessionRef names a deleted session; others are suggested elsewhere.
 type DeletedSessionRef struct {
 	ID string `json:"id" maxLen:"1024" noun:"deletedSession" slash:"thread" slashDoc:"Which deleted conversation" doc:"the session's id, as chorus thread list --listing deleted has it"`
 }

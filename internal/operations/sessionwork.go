@@ -6,7 +6,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// SessionWork carries out operations on what a session works with: its folder, its agent's notes, the prompts of its MCP servers.
+// SessionWork implements operations on a session's folder, its agent's notes and the prompts of its MCP servers.
 type SessionWork interface {
 	SessionDiff(context.Context, operation.Caller, SessionRef) (SessionChanges, error)
 	SessionFiles(context.Context, operation.Caller, SessionFileQuery) (operation.List[SessionFile], error)
@@ -16,12 +16,12 @@ type SessionWork interface {
 	SessionPrompts(context.Context, operation.Caller, SessionRef) (operation.List[SessionPrompt], error)
 }
 
-// SessionChanges is what has changed in a session's repository since its last commit.
+// SessionChanges are the changes in a session's repository since its last commit.
 type SessionChanges struct {
-	Text string `json:"text"` // a line for each file; "": nothing has
+	Text string `json:"text"` // one line per file; "": none
 }
 
-// SessionFileQuery says which files of a session's folder are looked for.
+// SessionFileQuery says which files of a session's folder to find.
 type SessionFileQuery struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Match string `json:"match,omitempty" maxLen:"200" doc:"letters of the path, in their order; left out: any"`
@@ -39,7 +39,7 @@ type SessionNote struct {
 	Value string `json:"value"`
 }
 
-// SessionNoteText is a work note as somebody writes it.
+// SessionNoteText is the text of a work note.
 type SessionNoteText struct {
 	ID    string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
 	Key   string `json:"key" minLen:"1" maxLen:"100" doc:"the name of the note"`
@@ -52,19 +52,19 @@ type SessionNoteRef struct {
 	Key string `json:"key,omitempty" maxLen:"100" doc:"only this note; left out: all of them"`
 }
 
-// ClearedNotes says how many notes went.
+// ClearedNotes says how many notes were removed.
 type ClearedNotes struct {
 	Cleared int `json:"cleared"`
 }
 
-// SessionPrompt is what an MCP server of a session has ready.
+// SessionPrompt is a prompt of an MCP server of a session.
 type SessionPrompt struct {
 	Name  string `json:"name"`            // /server:prompt, as it is asked for
 	Usage string `json:"usage"`           // with its arguments
 	About string `json:"about,omitempty"` // in the server's own words
 }
 
-// The operations on what a session works with.
+// The operations on a session's folder, notes and prompts.
 var (
 	SessionDiff = operation.New(operation.Info{Name: "session.diff", Help: "Show what has changed in a session's repository since its last commit", Scope: operation.Read,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},

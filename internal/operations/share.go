@@ -8,15 +8,15 @@ import (
 	"chorus/internal/operation"
 )
 
-// Shares carries out operations on links with which anybody can read a conversation.
+// Shares implements operations on links with which anybody can read a conversation.
 type Shares interface {
-	// CreateShare gives the only look at the link's address there is.
+	// CreateShare is the only time that the link's address is shown.
 	CreateShare(context.Context, operation.Caller, NewShare) (Share, error)
 	ListShares(context.Context, operation.Caller, SessionRef) (operation.List[Share], error)
 	EndShare(context.Context, operation.Caller, ShareRef) (Share, error)
 }
 
-// NewShare is what a link is made of.
+// NewShare describes a new link.
 type NewShare struct {
 	ID   string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
 	Days int    `json:"days,omitempty" min:"1" max:"3650" doc:"number of days until it expires; left out: it does not expire"`
@@ -32,22 +32,22 @@ type ShareRef struct {
 // Share is a link with which anybody can read a conversation.
 type Share struct {
 	ID        string    `json:"id"`
-	Path      string    `json:"path,omitempty"` // of the page on this server; only in the answer that made it
-	URL       string    `json:"url,omitempty"`  // the same with the address of this server, where its configuration says it (publicUrl)
+	Path      string    `json:"path,omitempty"` // path of the page on this server; only in the answer that created it
+	URL       string    `json:"url,omitempty"`  // the same with this server's address, if configured (publicUrl)
 	By        string    `json:"by"`
 	ByName    string    `json:"byName,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	ExpiresAt time.Time `json:"expiresAt,omitzero"`
 	EndedAt   time.Time `json:"endedAt,omitzero"`
-	Open      bool      `json:"open"` // it can be read with it now
+	Open      bool      `json:"open"` // it still works
 }
 
-// SharedConversation is what a link shows. It is not an operation's: whoever has the link has no token.
+// SharedConversation is what a link shows. No operation returns it, because the holder of a link has no token.
 type SharedConversation struct {
 	Title string
 	Agent string
 	Items []feed.Item
-	Next  string // the number before which earlier items are; "": there are none
+	Next  string // the number before which earlier items are; "": none
 }
 
 // The operations on links.

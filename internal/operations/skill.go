@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Skills carries out operations on skills and on what else waits for somebody to look.
+// Skills implements operations on skills and everything else that needs approval before use.
 type Skills interface {
 	ListSkills(context.Context, operation.Caller, SkillQuery) (operation.List[Skill], error)
 	GetSkill(context.Context, operation.Caller, SkillRef) (SkillDetail, error)
@@ -17,20 +17,20 @@ type Skills interface {
 	CallSkill(context.Context, operation.Caller, SkillCall) (Said, error)
 }
 
-// SkillPlace says whose skills are meant.
+// SkillPlace selects whose skills.
 type SkillPlace struct {
 	Workspace string `json:"workspacePath,omitempty" maxLen:"4096" cli:"repo,r" slash:"-" doc:"only skills of this folder; left out: of every folder that was worked in"`
 	Agent     string `json:"agent,omitempty" maxLen:"64" noun:"agent" slash:"-" doc:"include the skills of this agent"`
 	Session   string `json:"session,omitempty" maxLen:"1024" noun:"session" slash:"-" doc:"only skills of this session: of its folder, its channel and its agent"`
 }
 
-// SkillQuery says which skills are listed.
+// SkillQuery filters skills.
 type SkillQuery struct {
 	SkillPlace
 	Status string `json:"status,omitempty" enum:"on,new,changed,off,broken,overridden" doc:"only those"`
 }
 
-// Skill is a skill that was found, or an MCP server whose tools were seen.
+// Skill is a skill, or an MCP server whose tools are known.
 type Skill struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
@@ -39,16 +39,16 @@ type Skill struct {
 	Status       string    `json:"status"`
 	Description  string    `json:"description"`
 	Path         string    `json:"path,omitempty"`
-	AllowedTools []string  `json:"allowedTools,omitempty"` // what it asks for; it gives no right
+	AllowedTools []string  `json:"allowedTools,omitempty"` // tools that it lists, which grants no rights
 	Hidden       bool      `json:"disableModelInvocation,omitempty"`
 	Problem      string    `json:"problem,omitempty"` // why it is not on
 	Digest       string    `json:"digest,omitempty"`
 	ApprovedBy   string    `json:"approvedBy,omitempty"`
-	ApprovedName string    `json:"approvedName,omitempty"` // what they are called; not in lists
+	ApprovedName string    `json:"approvedName,omitempty"` // their names; not in lists
 	ApprovedAt   time.Time `json:"approvedAt,omitzero"`
 }
 
-// SkillDetail is a skill with its text and its files.
+// SkillDetail is a skill with its text and files.
 type SkillDetail struct {
 	Skill
 	License       string            `json:"license,omitempty"`
@@ -69,14 +69,14 @@ type SkillFile struct {
 	Digest string `json:"digest,omitempty"`
 }
 
-// SkillDiff is how something differs from what was approved.
+// SkillDiff is the difference to what was approved.
 type SkillDiff struct {
 	Skill
-	InsteadOf []string      `json:"insteadOf,omitempty"` // skills of the same name that it would take the place of
+	InsteadOf []string      `json:"insteadOf,omitempty"` // skills of the same name that it would replace
 	Changes   []SkillChange `json:"changes"`
 }
 
-// SkillChange is one file, or one tool's description, that differs.
+// SkillChange is one changed file, or one changed description of a tool.
 type SkillChange struct {
 	Path string `json:"path"`
 	How  string `json:"how"`
@@ -89,14 +89,14 @@ type SkillRef struct {
 	SkillPlace
 }
 
-// SkillApproval says what is approved.
+// SkillApproval says what to approve.
 type SkillApproval struct {
 	Name string `json:"name" minLen:"1" maxLen:"128" noun:"skill" doc:"the skill's name or id; mcp:NAME for an MCP server"`
 	SkillPlace
 	Digest string `json:"digest" minLen:"1" maxLen:"64" doc:"the digest of what was shown, from skill.diff"`
 }
 
-// SkillCall is a skill that somebody calls by its name.
+// SkillCall calls a skill by its name.
 type SkillCall struct {
 	Name    string `json:"name" minLen:"1" maxLen:"64" noun:"skill" doc:"the skill's name"`
 	Session string `json:"session" minLen:"1" maxLen:"1024" noun:"session" context:"session" doc:"the session to call it in"`
@@ -133,7 +133,7 @@ var (
 		Slash: []operation.Slash{{Words: "skill diff", Help: "Show how a skill differs from what was approved", Example: "name:deploy",
 			Show: "**{name}** {status}, {scope}: {description}\n{problem}\nIt would replace {insteadOf}\n{changes:diffs}"}}, Page: "/skills"}, Skills.DiffSkill)
 
-	// No tool, not for clients either: a model must not approve what it is to be told.
+	// Not a tool, not for MCP clients either: a model must not approve its own instructions.
 	ApproveSkill = operation.New(operation.Info{Name: "skill.approve", Help: "Approve a skill as it is now", Scope: operation.Admin, Effect: operation.Changes,
 		Doc: "The approved version is copied, and agents read and run the copy. The digest is that of what was shown (skill.diff): if\n" +
 			"the skill has changed since, nothing is approved.",

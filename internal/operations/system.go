@@ -9,21 +9,21 @@ import (
 	"chorus/internal/operation"
 )
 
-// System carries out operations on what holds for everybody.
+// System implements operations on the whole system.
 type System interface {
 	Models(context.Context, operation.Caller, operation.None) (operation.List[Model], error)
 	Settings(context.Context, operation.Caller, operation.None) (operation.List[Setting], error)
 	SetSetting(context.Context, operation.Caller, SettingValue) (Setting, error)
-	// Health is what a newcomer lacks, and how to get it.
+	// Health shows what is missing, and how to get it.
 	Health(context.Context, operation.Caller, operation.None) (operation.List[Check], error)
 }
 
-// Overviews carries out the operation that shows everything at a glance.
+// Overviews implements the operation that shows an overview.
 type Overviews interface {
 	Overview(context.Context, operation.Caller, operation.None) (Overview, error)
 }
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	Section string `json:"section"`
 	Name    string `json:"name"`
@@ -36,13 +36,13 @@ type Check struct {
 type Setting struct {
 	Key     string   `json:"key"`
 	Value   string   `json:"value"`
-	Source  string   `json:"source,omitempty"` // which file gave it; "": built in
+	Source  string   `json:"source,omitempty"` // the file that set it; "": built in
 	Doc     string   `json:"doc,omitempty"`
-	Section string   `json:"section,omitempty"` // what it is about, for people
+	Section string   `json:"section,omitempty"` // its description
 	Kind    string   `json:"kind,omitempty"`    // text, whole number, number, true or false, or list of texts
 	Choices []string `json:"choices,omitempty"`
-	Default string   `json:"default,omitempty"` // what is built in
-	Fixed   bool     `json:"fixed,omitempty"`   // a file or the environment holds it; it cannot be set here
+	Default string   `json:"default,omitempty"` // built-in value
+	Fixed   bool     `json:"fixed,omitempty"`   // a file or the environment sets it, so it cannot be set here
 }
 
 // SettingValue sets one key of the configuration.
@@ -51,20 +51,20 @@ type SettingValue struct {
 	Value string `json:"value" maxLen:"200000" doc:"empty: the built-in value"`
 }
 
-// Model is one that could answer.
+// Model is an available model.
 type Model struct {
 	Name          string   `json:"name"` // provider/model
 	Provider      string   `json:"provider"`
 	Ready         bool     `json:"ready"` // there is a key for it, or it needs none
 	ContextWindow int      `json:"contextWindow,omitempty"`
 	MaxOutput     int      `json:"maxOutput,omitempty"`
-	InputPrice    float64  `json:"inputPrice,omitempty"` // dollars for a million tokens
+	InputPrice    float64  `json:"inputPrice,omitempty"` // dollars per million tokens
 	OutputPrice   float64  `json:"outputPrice,omitempty"`
 	Can           []string `json:"can,omitempty"`
 	Default       bool     `json:"default,omitempty"`
 }
 
-// Words say what a model costs and how much it can read, for a list that somebody chooses from.
+// Words describe a model's price and context size, for a selection list.
 func (m Model) Words() string {
 	var out []string
 	if m.InputPrice > 0 || m.OutputPrice > 0 {
@@ -76,12 +76,12 @@ func (m Model) Words() string {
 	return strings.Join(out, " · ")
 }
 
-// Overview is what is going on.
+// Overview shows what is running, waiting and failed.
 type Overview struct {
 	Running   []Session   `json:"running"`
-	Queued    []Session   `json:"queued"` // that wait until fewer run, in this order
+	Queued    []Session   `json:"queued"` // waiting until fewer run, in this order
 	Waiting   []Approval  `json:"waiting"`
-	Failed    []Session   `json:"failed"` // whose last run did, in the last day
+	Failed    []Session   `json:"failed"` // whose last run failed within the last day
 	Recent    []Session   `json:"recent"`
 	Agents    []AgentStat `json:"agents"`
 	Today     float64     `json:"today"` // dollars
@@ -89,9 +89,9 @@ type Overview struct {
 	Budgets   []Budget    `json:"budgets"`
 	Version   string      `json:"version"`
 	Sandbox   string      `json:"sandbox"`
-	Model     string      `json:"model"` // the one that answers where nobody chose
+	Model     string      `json:"model"` // the default model
 	StartedAt time.Time   `json:"startedAt"`
-	Nodes     []Node      `json:"nodes,omitempty"` // where several share the database
+	Nodes     []Node      `json:"nodes,omitempty"` // if several share the database
 }
 
 // AgentStat is an agent with its threads.

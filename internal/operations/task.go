@@ -7,7 +7,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Tasks carries out operations on tasks.
+// Tasks implements operations on tasks.
 type Tasks interface {
 	ListTasks(context.Context, operation.Caller, TaskQuery) (operation.List[Task], error)
 	CreateTask(context.Context, operation.Caller, NewTask) (Task, error)
@@ -30,7 +30,7 @@ type Tasks interface {
 	RemoveDependency(context.Context, operation.Caller, TaskDependency) (TaskWaits, error)
 }
 
-// Queue carries out operations on the whole of the work.
+// Queue implements operations on all work.
 type Queue interface {
 	GetWorkStatus(context.Context, operation.Caller, operation.None) (WorkStatus, error)
 	GetRecentEvents(context.Context, operation.Caller, WorkEventQuery) (operation.List[WorkEvent], error)
@@ -40,7 +40,7 @@ type Queue interface {
 	GetTaskGraph(context.Context, operation.Caller, TaskGraphQuery) (TaskGraph, error)
 }
 
-// NewTask is what a task is made of.
+// NewTask describes a new task.
 type NewTask struct {
 	Title       string   `json:"title" minLen:"1" maxLen:"200" doc:"what to do, in one line"`
 	Description string   `json:"description,omitempty" maxLen:"100000" cli:"description,d" doc:"everything the worker needs to know: it does not see this conversation; left out: the title"`
@@ -55,7 +55,7 @@ type NewTask struct {
 	Key         string   `json:"-" key:"true"`
 }
 
-// TaskChanges are the fields of a task to change; the others stay.
+// TaskChanges are the fields of a task to change; others do not change.
 type TaskChanges struct {
 	ID          string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 	Title       string `json:"title,omitempty" maxLen:"200" doc:"another title"`
@@ -81,19 +81,19 @@ type TaskRef struct {
 	ID string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 }
 
-// TaskDiffQuery says what of a task's changes is to be shown.
+// TaskDiffQuery says how much of a task's changes to show.
 type TaskDiffQuery struct {
 	ID    string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 	Whole bool   `json:"whole,omitempty" tool:"-" slash:"-" doc:"all of it; left out: the first 200,000 bytes"`
 }
 
-// TaskFeedback is what was not right with a task's result.
+// TaskFeedback says what is wrong with a task's result.
 type TaskFeedback struct {
 	ID       string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 	Feedback string `json:"feedback" minLen:"1" maxLen:"50000" doc:"what should change"`
 }
 
-// TaskStatusChange moves a task whatever the rules say.
+// TaskStatusChange sets a task's state, ignoring the rules.
 type TaskStatusChange struct {
 	ID     string `json:"id" minLen:"1" maxLen:"64" noun:"task" tool:"task_id" slash:"task" doc:"the task's id"`
 	Status string `json:"status" enum:"DEFINED,READY,IN_PROGRESS,WAITING_INPUT,PAUSED,AWAITING_APPROVAL,COMPLETED,FAILED,BLOCKED" doc:"the new state"`
@@ -111,7 +111,7 @@ type TaskWaits struct {
 	Needs string `json:"dependsOn"`
 }
 
-// ChainQuery says of which blocked tasks the chains are looked at.
+// ChainQuery says which blocked tasks to check.
 type ChainQuery struct {
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"a blocked task"`
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"all blocked tasks of a project; left out: of all"`
@@ -124,7 +124,7 @@ type Task struct {
 	Title       string      `json:"title"`
 	Description string      `json:"description,omitempty"`
 	Status      string      `json:"status"`
-	Why         string      `json:"why,omitempty"` // it is paused, failed or blocked, or what it asks
+	Why         string      `json:"why,omitempty"` // why it is paused, failed or blocked, or what it asks
 	Priority    int         `json:"priority"`
 	Type        string      `json:"taskType,omitempty"`
 	Agent       string      `json:"assignedAgent,omitempty"`
@@ -137,10 +137,10 @@ type Task struct {
 	MaxRetries  int         `json:"maxRetries"`
 	NotBefore   time.Time   `json:"resumeAfter,omitzero"`
 	ParentID    string      `json:"parentTaskId,omitempty"`
-	SessionID   string      `json:"sessionId"` // the conversation in which it is worked on
+	SessionID   string      `json:"sessionId"` // its conversation
 	Owner       string      `json:"owner"`
 	OwnerName   string      `json:"ownerName,omitempty"`
-	Approvers   []string    `json:"approvers,omitempty"` // who may say yes to what it gave, by name; none: whoever sees it
+	Approvers   []string    `json:"approvers,omitempty"` // names of those who can approve its result; none: everybody who sees it
 	Needs       []TaskBrief `json:"dependsOn,omitempty"`
 	Blocks      []TaskBrief `json:"blocks,omitempty"`
 	Subtasks    []TaskBrief `json:"subtasks,omitempty"`
@@ -151,25 +151,25 @@ type Task struct {
 	MovedAt     time.Time   `json:"movedAt"`
 }
 
-// TaskBrief is a task in a line.
+// TaskBrief is a task in brief.
 type TaskBrief struct {
 	ID     string `json:"id"`
 	Title  string `json:"title"`
 	Status string `json:"status"`
 }
 
-// TaskMove is what became of a task.
+// TaskMove is the result of changing a task's state.
 type TaskMove struct {
 	ID             string      `json:"id"`
 	Title          string      `json:"title"`
 	Status         string      `json:"status,omitempty"`
 	PreviousStatus string      `json:"previousStatus"`
 	Unblocked      []TaskBrief `json:"unblocked,omitempty"`
-	Stuck          []TaskBrief `json:"stuckDownstream,omitempty"` // that wait for it now
+	Stuck          []TaskBrief `json:"stuckDownstream,omitempty"` // tasks that now wait for it
 	Warning        string      `json:"warning,omitempty"`
 }
 
-// TaskResult is what an attempt gave.
+// TaskResult is the result of an attempt.
 type TaskResult struct {
 	ID       string    `json:"taskId"`
 	Attempt  int       `json:"attempt"`
@@ -182,18 +182,18 @@ type TaskResult struct {
 	CostUSD  float64   `json:"costUsd"`
 	At       time.Time `json:"createdAt"`
 	Attempts int       `json:"attempts"`
-	// Before are the attempts before it, the newest first.
+	// Before are the earlier attempts, newest first.
 	Before []TaskResult `json:"previousAttempts,omitempty"`
 }
 
-// TaskDiff is what a task changed.
+// TaskDiff is the changes of a task.
 type TaskDiff struct {
 	ID     string   `json:"taskId"`
 	Branch string   `json:"branch"`
 	Base   string   `json:"base"`
 	Files  []string `json:"filesChanged"`
 	Diff   string   `json:"diff"`
-	// Truncated: there is more than that.
+	// Truncated means that there is more.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -203,22 +203,22 @@ type TaskNode struct {
 	ID     string `json:"id"`
 	Title  string `json:"title"`
 	Status string `json:"status"`
-	Line   string `json:"line"` // as it is drawn
+	Line   string `json:"line"` // as drawn
 }
 
 // ChainHealth says which tasks wait for blocked ones.
 type ChainHealth struct {
 	ProjectID string       `json:"projectId,omitempty"`
 	Chains    []StuckChain `json:"stuckChains"`      // at most 50
-	Total     int          `json:"totalStuckChains"` // of all
+	Total     int          `json:"totalStuckChains"` // total
 	Message   string       `json:"message,omitempty"`
 }
 
-// StuckChain is a blocked task and what waits for it.
+// StuckChain is a blocked task and the tasks that wait for it.
 type StuckChain struct {
 	Blocked TaskBrief   `json:"blockedTask"`
 	Stuck   []TaskBrief `json:"stuckDownstream"` // at most 50
-	Count   int         `json:"stuckCount"`      // of all
+	Count   int         `json:"stuckCount"`      // total
 }
 
 // TaskError is why a task failed.
@@ -235,7 +235,7 @@ type TaskError struct {
 	Message string `json:"message,omitempty"`
 }
 
-// WorkStatus is the whole of the work at a glance.
+// WorkStatus is an overview of all work.
 type WorkStatus struct {
 	Projects   int            `json:"projects"`
 	Paused     bool           `json:"orchestratorPaused"`
@@ -248,7 +248,7 @@ type WorkStatus struct {
 	Attention  []Task         `json:"needsAttention"` // waiting for somebody
 }
 
-// WorkEventQuery says which events.
+// WorkEventQuery filters events.
 type WorkEventQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"only those of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"only those of a task"`
@@ -256,7 +256,7 @@ type WorkEventQuery struct {
 	Limit   int    `json:"limit,omitempty" min:"1" max:"200" default:"10" doc:"maximum number of results"`
 }
 
-// WorkEvent is something that happened to a task or a project.
+// WorkEvent is an event of a task or a project.
 type WorkEvent struct {
 	ID        int64     `json:"id"`
 	Type      string    `json:"eventType"`
@@ -270,7 +270,7 @@ type WorkEvent struct {
 	At        time.Time `json:"timestamp"`
 }
 
-// WorkWait says for which events to wait.
+// WorkWait says which events to wait for.
 type WorkWait struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" doc:"only those of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" doc:"only those of a task"`
@@ -278,30 +278,30 @@ type WorkWait struct {
 	Wait    int    `json:"waitSeconds,omitempty" min:"1" max:"60" default:"25" doc:"how long to wait for the first event"`
 }
 
-// WorkNews is what happened since.
+// WorkNews are the events since then.
 type WorkNews struct {
 	Items []WorkEvent `json:"items"`
 	After int64       `json:"after" doc:"where to wait next"`
 }
 
-// TokenUsageQuery says whose tokens.
+// TokenUsageQuery says whose tokens to count.
 type TokenUsageQuery struct {
 	Project string `json:"projectId,omitempty" maxLen:"64" noun:"project" tool:"project_id" cli:"project,p" slash:"project" doc:"by task, of a project"`
 	Task    string `json:"taskId,omitempty" maxLen:"64" noun:"task" tool:"task_id" cli:"task" slash:"task" doc:"by agent, of a task"`
 	By      string `json:"by,omitempty" enum:"task,day" slash:"-" doc:"day: of a project, on each of the last 90 days; left out: by task"`
 }
 
-// TokenUsage is what tasks took.
+// TokenUsage is the token usage of tasks.
 type TokenUsage struct {
 	ProjectID string           `json:"projectId,omitempty"`
 	TaskID    string           `json:"taskId,omitempty"`
-	Breakdown []TokenUsageLine `json:"breakdown"` // the most first
-	Total     int64            `json:"total"`     // of all, also of those that are not in the breakdown
-	// Truncated: there are more parts than these.
+	Breakdown []TokenUsageLine `json:"breakdown"` // highest first
+	Total     int64            `json:"total"`     // total, including parts that are not listed
+	// Truncated means that there are more parts.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// TokenUsageLine is a part of what tasks took.
+// TokenUsageLine is the token usage of one part.
 type TokenUsageLine struct {
 	ProjectID string  `json:"projectId,omitempty"`
 	TaskID    string  `json:"taskId,omitempty"`
@@ -312,12 +312,12 @@ type TokenUsageLine struct {
 	Entries   int     `json:"entries"`
 }
 
-// OrchestratorAction pauses all work, lets it go on, or asks.
+// OrchestratorAction pauses or resumes all work, or asks for its state.
 type OrchestratorAction struct {
 	Action string `json:"action" enum:"pause,resume,status" doc:"pause: start no more tasks of any project; resume; status"`
 }
 
-// Orchestrator is whether tasks are begun.
+// Orchestrator says whether tasks are started.
 type Orchestrator struct {
 	Status  string `json:"status"` // running or paused
 	Running int    `json:"runningTasks"`

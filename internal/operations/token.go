@@ -10,15 +10,15 @@ import (
 	"chorus/internal/operation"
 )
 
-// Tokens carries out operations on the tokens of the API.
+// Tokens implements operations on the tokens of the API.
 type Tokens interface {
 	ListTokens(context.Context, operation.Caller, operation.None) (operation.List[Token], error)
-	// CreateToken is the one time that the token's text is seen.
+	// CreateToken is the only time that the token's text is shown.
 	CreateToken(context.Context, operation.Caller, NewToken) (Token, error)
 	RevokeToken(context.Context, operation.Caller, TokenRef) (operation.None, error)
 }
 
-// NewToken is what a token is made of.
+// NewToken describes a new token.
 type NewToken struct {
 	Name      string            `json:"name" minLen:"1" maxLen:"100" doc:"its name"`
 	Scopes    []operation.Scope `json:"scopes" minItems:"1" maxItems:"8" doc:"its scopes: read, chat, approve, admin"`
@@ -26,10 +26,10 @@ type NewToken struct {
 	ExpiresIn string            `json:"expiresIn,omitempty" maxLen:"32" cli:"expires" doc:"24h or 30d; left out: never"`
 }
 
-// maxDays keeps days within what a duration can hold.
+// maxDays keeps days within the range of a duration.
 const maxDays = 36500
 
-// Lifetime reads ExpiresIn; 0: the token does not expire.
+// Lifetime parses ExpiresIn; 0: the token does not expire.
 func (n NewToken) Lifetime() (time.Duration, error) {
 	if n.ExpiresIn == "" {
 		return 0, nil
@@ -45,7 +45,7 @@ func (n NewToken) Lifetime() (time.Duration, error) {
 	return d, nil
 }
 
-// Token opens the API. Text is there once, when it is created.
+// Token gives access to the API. Text is set only when it is created.
 type Token struct {
 	ID        string            `json:"id"`
 	Name      string            `json:"name"`
@@ -58,7 +58,7 @@ type Token struct {
 	Text      string            `json:"token,omitempty"`
 }
 
-// Holder is the principal of whoever shows a token.
+// Holder is the principal of a token's holder.
 func (t Token) Holder() chat.Principal {
 	return chat.Principal{Kind: chat.TokenHolder, ID: t.ID, Name: t.Name, Roles: t.Roles}
 }

@@ -7,15 +7,15 @@ import (
 	"chorus/internal/operation"
 )
 
-// Between two tries to reach a server that does not answer.
+// The pauses between two attempts to reach a server.
 const (
 	changesRetry    = time.Second
 	changesRetryMax = 30 * time.Second
 )
 
-// WorkChanges has a value when something of the work may have changed since it was read last, until ctx ends. Changes that come before
-// the last one was received are one. A server that cannot be asked is asked again, less and less often; each try counts as a change, so
-// that whoever reads learns what is wrong.
+// WorkChanges sends a value when the work may have changed since the last read, until ctx ends. Changes before the last
+// value was received are merged. If the server cannot be reached, it is tried again at growing intervals; each attempt
+// counts as a change, so that the reader learns what is wrong.
 func WorkChanges(ctx context.Context, to operation.Executor, by operation.Caller, of WorkWait) <-chan struct{} {
 	out := make(chan struct{}, 1)
 	go func() {

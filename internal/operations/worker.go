@@ -7,12 +7,12 @@ import (
 	"chorus/internal/operation"
 )
 
-// Workers carries out operations on the processes that work on tasks.
+// Workers implements operations on the processes that work on tasks.
 type Workers interface {
 	ListWorkers(context.Context, operation.Caller, WorkerQuery) (operation.List[Worker], error)
 }
 
-// WorkerQuery says which part of the list of workers.
+// WorkerQuery selects a part of the list of workers.
 type WorkerQuery struct{ Page }
 
 // Worker is a process that works on tasks: the server, or one started with chorus worker.
@@ -26,12 +26,12 @@ type Worker struct {
 	Agents      []string     `json:"agents,omitempty"`
 	Since       time.Time    `json:"since,omitzero"`
 	HeartbeatAt time.Time    `json:"heartbeatAt,omitzero"`
-	Busy        int          `json:"busy"` // tasks that hold a slot
+	Busy        int          `json:"busy"` // tasks that use a slot
 	WorksOn     string       `json:"worksOn,omitempty"`
 	Tasks       []WorkerTask `json:"tasks"`
 }
 
-// WorkerTask is a task that a worker has.
+// WorkerTask is a task of a worker.
 type WorkerTask struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`

@@ -6,7 +6,7 @@ import (
 	"chorus/internal/operation"
 )
 
-// Workspaces carries out operations on the files of projects.
+// Workspaces implements operations on the files of projects.
 type Workspaces interface {
 	ReadFile(context.Context, operation.Caller, FileQuery) (FileText, error)
 	SearchFiles(context.Context, operation.Caller, FileSearch) (FilesFound, error)
@@ -25,7 +25,7 @@ type FileQuery struct {
 	GitPlace
 }
 
-// FileText is what is in a file.
+// FileText is the contents of a file.
 type FileText struct {
 	Path    string `json:"path"`
 	Content string `json:"content"`
@@ -33,7 +33,7 @@ type FileText struct {
 	Cut     bool   `json:"truncated,omitempty"`
 }
 
-// FileSearch says what is looked for in the files of a project.
+// FileSearch is a search in the files of a project.
 type FileSearch struct {
 	Pattern string `json:"pattern" minLen:"1" maxLen:"1000" doc:"grep: a regular expression; find: a name with * and ?"`
 	Path    string `json:"path,omitempty" maxLen:"4096" doc:"the folder, as in read_file; left out: the whole repository"`
@@ -41,11 +41,11 @@ type FileSearch struct {
 	GitPlace
 }
 
-// FilesFound is what was found.
+// FilesFound is the result of a search.
 type FilesFound struct {
 	Mode    string `json:"mode"`
 	Path    string `json:"path"`
-	Results string `json:"results"` // a line each, or (no matches)
+	Results string `json:"results"` // one per line, or (no matches)
 	Cut     bool   `json:"truncated,omitempty"`
 }
 
@@ -57,16 +57,16 @@ type ShellCommand struct {
 	GitPlace
 }
 
-// CommandResult is what came of a command.
+// CommandResult is the result of a command.
 type CommandResult struct {
 	Code   int    `json:"returncode"`
 	Stdout string `json:"stdout"` // at most 4,000 characters
-	Stderr string `json:"stderr"` // at most 2,000 characters; of a command that did not end by itself: how it ended
+	Stderr string `json:"stderr"` // at most 2,000 characters; if the command did not end by itself: how it ended
 	Dir    string `json:"workingDir"`
 	Cut    bool   `json:"truncated,omitempty"`
 }
 
-// RestartRequest says why the server is restarted.
+// RestartRequest says why to restart the server.
 type RestartRequest struct {
 	Reason string `json:"reason,omitempty" maxLen:"500" doc:"the reason, for the log"`
 	Key    string `json:"-" key:"true"`
