@@ -213,7 +213,7 @@ func TestGuideWithoutTheTool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if done, ok := chunk.(model.Done); ok && (len(done.Blocks.Calls()) > 0 || !strings.Contains(done.Blocks.Text(), "not switched on")) {
+		if done, ok := chunk.(model.Done); ok && (len(done.Blocks.Calls()) > 0 || !strings.Contains(done.Blocks.Text(), "not enabled")) {
 			t.Errorf("answer %+v", done.Blocks)
 		}
 	}
@@ -456,13 +456,13 @@ func TestGuideMendsTheSample(t *testing.T) {
 		end     string
 	}{
 		{"to the end", []string{"FAIL 7 cents: together they pay 4\n1 passed, 1 failed", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "**Fixed.**"},
-		{"and what to look at", []string{"together they pay 4", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "`/why` says how"},
+		{"and what to look at", []string{"together they pay 4", bug, "Replaced at line 5", "4 passed, 0 failed"}, "bash read edit bash", "`/why` explains an answer"},
 		{"nothing to do", []string{"4 passed, 0 failed"}, "bash", "there is nothing to fix"},
 		{"no tests", []string{"sh: test.sh: No such file"}, "bash", "chorus sample"},
-		{"a no", []string{"denied by local:ada"}, "bash", "You said no, so nothing ran"},
-		{"a no at the end", []string{"together they pay 4", bug, "Replaced at line 5", "denied by local:ada: later"}, "bash read edit bash", "you said no to the tests"},
-		{"another program", []string{"together they pay 4", "#!/bin/sh\n"}, "bash read", "not the program that I know"},
-		{"still broken", []string{"together they pay 4", bug, "Replaced", "together they pay 4\n1 failed"}, "bash read edit bash", "did not pass"},
+		{"a no", []string{"denied by local:ada"}, "bash", "You denied the command, so nothing ran"},
+		{"a no at the end", []string{"together they pay 4", bug, "Replaced at line 5", "denied by local:ada: later"}, "bash read edit bash", "not tested, because you denied"},
+		{"another program", []string{"together they pay 4", "#!/bin/sh\n"}, "bash read", "not the program I know"},
+		{"still broken", []string{"together they pay 4", bug, "Replaced", "together they pay 4\n1 failed"}, "bash read edit bash", "tests still fail"},
 	} {
 		talk := newTalk(t, "guide")
 		talk.user("please fix the failing test")

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	greeting = "Hello! I am the offline guide of Chorus. I am not a language model: I only know a few phrases, " +
-		"but the tools I call are the real ones."
+	greeting = "Hello! I am the offline guide of Chorus. I am not a language model and know only a few phrases, " +
+		"but the tools I call are real."
 	phrases = "Try one of these:\n" +
 		"  explain this project\n" +
 		"  fix the failing test (in the sample project: chorus sample)\n" +
@@ -125,7 +125,7 @@ func (t talk) guide(prompt string) []directive {
 		}
 		params, ok := t.Tools[w.tool]
 		if !ok {
-			return saying("I understood that, but the tool " + w.tool + " is not switched on here.\n\n" + phrases)
+			return saying("I understood that, but the tool " + w.tool + " is not enabled here.\n\n" + phrases)
 		}
 		args, err := json.Marshal(w.args(m, params))
 		if err != nil {
@@ -138,7 +138,7 @@ func (t talk) guide(prompt string) []directive {
 		return append(step, directive{verb: vCall, tool: w.tool, text: string(args)})
 	}
 	if unfinished().MatchString(line) {
-		return saying("I am only the offline guide, not a language model, and did not understand that.\n\n" + phrases + "\n\n" + keyHint)
+		return saying("I did not understand that: I am the offline guide, not a language model.\n\n" + phrases + "\n\n" + keyHint)
 	}
 	return saying(hello + "\n\n" + phrases + "\n\n" + keyHint)
 }
@@ -163,9 +163,9 @@ func showResult(text string, failed bool) string {
 	case failed:
 		return "That did not work. The tool said:\n\n" + text + rest + "\n\n" + keyHint
 	case text == "":
-		return "Done; there was nothing to show.\n\n" + keyHint
+		return "Done. There is nothing to show.\n\n" + keyHint
 	default:
-		return "Here is what came back:\n\n" + text + rest + "\n\n" + keyHint
+		return "This is the result:\n\n" + text + rest + "\n\n" + keyHint
 	}
 }
 

@@ -75,12 +75,12 @@ func calling(lead, tool string, args map[string]string) []directive {
 const (
 	sampleBug = "share=$((cents / people))\nwhile [ \"$people\" -gt 0 ]; do\n\techo \"$share\"\n"
 	sampleFix = "while [ \"$people\" -gt 0 ]; do\n\tshare=$((cents / people)) # of what is left, so that not a cent is lost\n\techo \"$share\"\n\tcents=$((cents - share))\n"
-	noSample  = "I can fix one bug, that of the sample project: choose a suggestion on the start page of the web, or lay it out with `chorus sample`."
+	noSample  = "I can fix only one bug, the one in the sample project. Pick a suggestion on the start page, or create the project with `chorus sample`."
 )
 
 // lookBack tells a newcomer where to see how answers came about and what they used.
-const lookBack = "`/why` says how an answer came about, with the rule behind every call (at a shell: `chorus thread why`). " +
-	"`/cost` says what it took, and *Costs* on the page and `chorus cost` draw it: tokens, and no money, because I am the built-in guide and no language model."
+const lookBack = "`/why` explains an answer, with the rule behind every call (in a shell: `chorus thread why`). " +
+	"`/cost` shows what it used, and so do the *Costs* page and `chorus cost`: tokens but no money, because I am built in and not a language model."
 
 var runTests = map[string]string{"command": "sh test.sh", "description": "run the tests"}
 
@@ -92,71 +92,71 @@ func fixTheTest(t talk, done []outcome) []directive {
 	}
 	switch len(done) {
 	case 0:
-		return calling("First I run the tests, to see what fails. A command waits for your yes.", "bash", runTests)
+		return calling("First I run the tests to see what fails. Commands need your approval.", "bash", runTests)
 	case 1:
 		switch {
 		case strings.Contains(last.text, " 0 failed"):
-			return saying("All tests pass: there is nothing to fix.")
+			return saying("All tests pass, so there is nothing to fix.")
 		case last.saidNo():
-			return saying("You said no, so nothing ran. Say *fix the failing test* again when you want to see it.")
+			return saying("You denied the command, so nothing ran. Say *fix the failing test* again when you want to see it.")
 		case !strings.Contains(last.text, "together they pay"):
 			return saying("The tests did not run. The tool said:\n\n" + clip(last.text) + "\n\n" + noSample)
 		}
-		return calling("Some bills do not add up: a cent or more is lost. I read the program.", "read", map[string]string{"path": "split.sh"})
+		return calling("Some bills do not add up: cents get lost. I will read the program.", "read", map[string]string{"path": "split.sh"})
 	case 2:
 		if last.failed || !strings.Contains(last.text, "share=$((cents / people))") {
-			return saying("This is not the program that I know how to fix.\n\n" + noSample)
+			return saying("This is not the program I know how to fix.\n\n" + noSample)
 		}
-		return calling("Here it is: every share is rounded down, and what remains is paid by nobody. Each must pay their part of what is left.", "edit",
+		return calling("Found it: every share is rounded down, and nobody pays the remainder. Each person must pay their part of what is left.", "edit",
 			map[string]string{"path": "split.sh", "old_string": sampleBug, "new_string": sampleFix})
 	case 3:
 		if last.failed {
-			return saying("The edit was not made. The tool said:\n\n" + clip(last.text))
+			return saying("The edit failed. The tool said:\n\n" + clip(last.text))
 		}
-		return calling("Now the tests once more.", "bash", runTests)
+		return calling("Now I run the tests again.", "bash", runTests)
 	}
 	if last.saidNo() {
-		return saying("The edit is made, and nobody knows yet whether it is right: you said no to the tests. `sh test.sh` runs them.")
+		return saying("The edit is made but not tested, because you denied the command. Run `sh test.sh` to test it.")
 	}
 	if !strings.Contains(last.text, " 0 failed") {
-		return saying("The edit is made, but the tests did not pass:\n\n" + clip(last.text))
+		return saying("The edit is made, but the tests still fail:\n\n" + clip(last.text))
 	}
 	return saying("**Fixed.** All tests pass now.\n\n" +
-		"- *What was wrong*: `split.sh` rounded every share down, so 1000 cents for 3 people came to 999.\n" +
-		"- *What I changed*: each person pays their part of what is left; the edit above shows the difference.\n" +
-		"- *What you can look at now*: " + lookBack + "\n\n" + keyHint)
+		"- *The bug*: `split.sh` rounded every share down, so 1000 cents for 3 people came to 999.\n" +
+		"- *The fix*: each person pays their part of what is left. The edit above shows the difference.\n" +
+		"- *What to look at next*: " + lookBack + "\n\n" + keyHint)
 }
 
 // explainProject lists the files and reads the README.
 func explainProject(t talk, done []outcome) []directive {
 	switch {
 	case len(done) == 0:
-		step := calling("I look at what is here.", "list_files", map[string]string{})
+		step := calling("I will look at what is here.", "list_files", map[string]string{})
 		return append(step, calling("", "read", map[string]string{"path": "README.md"})[1])
 	case len(done) < 2:
 		return saying(showResult(done[0].text, done[0].failed))
 	case done[1].failed:
-		return saying("There is no README.md to read. These files are here:\n\n" + code(done[0].text) + "\n" + keyHint)
+		return saying("There is no README.md. These files are here:\n\n" + code(done[0].text) + "\n" + keyHint)
 	}
 	return saying("These files are here:\n\n" + code(done[0].text) + "\nand the README says:\n\n" + quote(done[1].text) +
-		"\nThat is all I can say: I am the built-in guide and no language model. " + keyHint)
+		"\nThat is all I can say, because I am the built-in guide and not a language model. " + keyHint)
 }
 
 // tryDanger shows that some things are refused whoever asks.
 func tryDanger(t talk, done []outcome) []directive {
 	if len(done) == 0 {
-		return calling("I try to remove your home folder. Watch what happens.", "bash", map[string]string{"command": "rm -rf ~", "description": "remove the home folder"})
+		return calling("I will try to remove your home folder. Watch what happens.", "bash", map[string]string{"command": "rm -rf ~", "description": "remove the home folder"})
 	}
 	if !done[0].failed {
-		return saying("It was not refused! Look at `chorus doctor` and at your permissions before you go on.")
+		return saying("It was not refused! Check `chorus doctor` and your permissions before you continue.")
 	}
-	return saying("It was refused before anything ran, and no yes could have allowed it:\n\n" + code(done[0].text) +
-		"\nOther commands wait for your yes, and what you allow always is a rule that you can read. `chorus permit explain 'COMMAND'` says for any command what would happen, and why.")
+	return saying("It was refused before anything ran, and no approval could have allowed it:\n\n" + code(done[0].text) +
+		"\nOther commands wait for your approval, and what you always allow becomes a rule you can read. `chorus permit explain 'COMMAND'` shows what would happen to any command, and why.")
 }
 
 // lookBackTour says where to look, which needs no tool.
 func lookBackTour(talk, []outcome) []directive {
-	return saying("Chorus itself can say that, better than I can: " + lookBack)
+	return saying("Chorus can tell you that better than I can: " + lookBack)
 }
 
 // clip returns about a screen of a result as a code block.
