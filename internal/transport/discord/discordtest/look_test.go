@@ -137,7 +137,7 @@ func TestDiscordForksIntoAThread(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := g.shown("the fork", i).Text(); !strings.Contains(got, "goes on in <#") {
+			if got := g.shown("the fork", i).Text(); !strings.Contains(got, "continue in <#") {
 				t.Fatalf("the fork shows %q", got)
 			}
 			start := g.message("start of the fork", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Forked from [here]") })

@@ -52,7 +52,7 @@ func TestDiscordChannelDeletedMeanwhile(t *testing.T) {
 			}
 			goOn()
 			g.message("private word", func(m discordsim.Message) bool {
-				return strings.Contains(m.Text(), "not there any more") && strings.Contains(m.Text(), "nobody home")
+				return strings.Contains(m.Text(), "no longer exists") && strings.Contains(m.Text(), "nobody home")
 			})
 			g.settledRows()
 			fine := g.say("bob", "general", "say still here")
