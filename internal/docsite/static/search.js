@@ -24,7 +24,7 @@ function excerpt(text, words) {
   return (from ? "… " : "") + text.slice(from, to) + (to < text.length ? " …" : "");
 }
 
-// Where nothing is found the nearest words are looked for, by the rule of search.go.
+// If nothing is found, it searches for the closest words, as search.go does.
 const leastWord = 5;
 
 function oneSlip(a, b) {

@@ -1,4 +1,4 @@
-// The inspector: what bots sent to Discord, and what Discord answered, about one message or about all.
+// The inspector: requests of bots to Discord with their answers, about one message or all.
 import { el } from "./parts.js";
 
 export class Inspector {

@@ -1,9 +1,9 @@
-// The menu above the composer: what can be commanded, which options a command has, and what may stand in each.
+// The menu above the composer: commands, their options, and the possible values of each.
 import { el } from "./parts.js";
 
 const groups = [1, 2]; // options that are commands themselves
 
-// parse takes a line apart: the command as far as it is known, its options, and the piece that is being typed.
+// parse splits a line into the command as far as it is known, its options, and the part being typed.
 export function parse(line, commands) {
   const words = [...line.slice(1).matchAll(/\S+/g)];
   const at = { path: [], command: null, defined: [], given: {}, typing: "", from: 1, option: null, bots: [] };
@@ -22,7 +22,7 @@ export function parse(line, commands) {
     at.defined = sub.options ?? [];
     used++;
   }
-  // Values may have spaces: one goes on until the next option that the command has.
+  // Values may contain spaces: one continues until the command's next option.
   const begin = words[used] ? words[used].index + 1 : line.length;
   const names = at.defined.map((o) => o.name).join("|");
   const parts = names ? [...line.slice(begin).matchAll(new RegExp(`(?:^|\\s)(${names}):`, "g"))] : [];
@@ -36,7 +36,7 @@ export function parse(line, commands) {
   return at;
 }
 
-// used is the command of a line as an interaction carries it.
+// used is the command of a line in the form of an interaction.
 export function used(at, members) {
   const value = (o, text) => {
     if (o.type === 4 || o.type === 10) return Number(text);
@@ -49,7 +49,7 @@ export function used(at, members) {
   return { id: at.command.id, name: at.command.name, type: 1, options };
 }
 
-// Menu proposes while somebody types. page says which commands, members and channels there are, and asks bots.
+// Menu suggests completions while somebody types. page provides commands, members and channels, and asks bots.
 export class Menu {
   constructor(box, input, page) {
     Object.assign(this, { box, input, page, entries: [], chosen: 0, waiting: null, last: "" });
@@ -64,7 +64,7 @@ export class Menu {
 
   close() { this.box.hidden = true; this.entries = []; this.input.removeAttribute("aria-activedescendant"); }
 
-  // look proposes what fits what stands in the input.
+  // look suggests what matches the input.
   look() {
     const line = this.input.value;
     if (!line.startsWith("/") || line.includes("\n")) return this.close();
@@ -87,7 +87,7 @@ export class Menu {
     return list;
   }
 
-  // proposes shows what may stand in the option that is being typed; false: anything may.
+  // proposes lists the possible values of the option being typed; false: any value is possible.
   proposes(at, line) {
     const o = at.option, before = line.slice(0, at.from);
     const fixed = o.choices ?? ({ 5: [{ name: "True", value: "true" }, { name: "False", value: "false" }], 6: this.page.members().map((m) => ({ name: "@" + m.name, value: "@" + m.name })),
@@ -147,7 +147,7 @@ export class Menu {
     this.look();
   }
 
-  // key takes a key of the input; true: it was for the menu.
+  // key handles a key of the input; true: it was for the menu.
   key(e) {
     if (!this.open) return false;
     const n = this.entries.length;
@@ -157,7 +157,7 @@ export class Menu {
       case "Escape": this.close(); return true;
       case "Tab": this.choose(this.chosen); return true;
       case "Enter": {
-        const at = parse(this.input.value + " ", this.page.commands()); // what stands there may be a whole command already
+        const at = parse(this.input.value + " ", this.page.commands()); // the input may already be a complete command
         const whole = at.command && !at.defined.some((o) => groups.includes(o.type) || o.required && !at.given[o.name]);
         if (whole && (!at.option || at.typing.trim() !== "")) { this.close(); return false; }
         this.choose(this.chosen);

@@ -1,5 +1,5 @@
-// The page: one person's view of the guild. It asks for the state of one channel and
-// asks again when the stream says that something happened.
+// The page: one person's view of the guild. It loads the state of one channel and
+// reloads it when the stream reports an event.
 import { api, el, guild as offered, modal, components, rich } from "./parts.js";
 import { Inspector } from "./inspector.js";
 import { Menu, parse, used } from "./menu.js";
@@ -8,7 +8,7 @@ const $ = (id) => document.getElementById(id);
 const view = { token: "", channel: "", state: null, reply: null, unread: new Set(), shown: new Map(), typing: new Map(), proposed: new Map() };
 let stream, waiting, reading = Promise.resolve();
 
-// load reads and draws, one reading after the other: an answer that was overtaken would show what is no longer so.
+// load loads and draws, one load after the other: a late answer would show an outdated state.
 const load = () => (reading = reading.then(read, read));
 
 async function read() {
@@ -23,7 +23,7 @@ async function read() {
   draw();
 }
 
-// soon gathers a burst of events into one reading.
+// soon combines a burst of events into one load.
 const soon = () => { waiting ??= setTimeout(load, 40); };
 
 function listen() {
@@ -206,7 +206,7 @@ function command(text) {
   interact({ type: 2, application_id: at.command.application_id, channel_id: view.channel, data: used(at, view.state.members) });
 }
 
-// complete asks a bot what it proposes for the option that has the focus.
+// complete asks a bot for completions of the focused option.
 function complete(known, data) {
   const nonce = "c" + Math.random().toString(36).slice(2);
   return new Promise((resolve) => {

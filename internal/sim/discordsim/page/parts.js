@@ -1,4 +1,4 @@
-// Small parts of the page. Everything becomes nodes and text: nothing that anybody wrote is read as HTML.
+// Small parts of the page. Everything becomes nodes and text: no text of users is parsed as HTML.
 
 export function el(name, props, ...children) {
   const node = Object.assign(document.createElement(name), props);
@@ -6,14 +6,14 @@ export function el(name, props, ...children) {
   return node;
 }
 
-// api is one request as the person; it returns what was said, or {}.
+// api makes one request as the person; it returns the answer, or {}.
 export async function api(token, method, path, body) {
   const answer = await fetch("/api/v10" + path, { method, headers: { Authorization: token, "Content-Type": "application/json" }, body: body && JSON.stringify(body) });
   return answer.status === 204 ? {} : answer.json();
 }
 
-// rich reads the Markdown that chat uses, as Discord shows it: fences, quotes, small print, headings, lists, and within a line code,
-// bold, italics, mentions, times and links.
+// rich renders chat Markdown as Discord does: fences, quotes, small print, headings, lists, and within a line code, bold, italics,
+// mentions, times and links.
 export function rich(text, named) {
   const out = [];
   let at = 0;
@@ -26,7 +26,7 @@ export function rich(text, named) {
 
 function lines(text, named) {
   const out = [];
-  let loose = ""; // ordinary lines stay together: bold may go over several
+  let loose = ""; // ordinary lines stay together: bold may span several
   const settle = () => { out.push(...inline(loose, named)); loose = ""; };
   for (const line of text.match(/[^\n]*\n|[^\n]+$/g) ?? []) {
     const [, mark, rest] = /^(> |-# |#{1,3} |[-*] )(.*)/.exec(line) ?? [];
@@ -61,7 +61,7 @@ function inline(text, named) {
   return out.filter((part) => part !== "");
 }
 
-// told is a moment as Discord tells it: how far away, or the day and the hour.
+// told formats a time as Discord does: relative, or as a date and time.
 function told(seconds, how) {
   const at = new Date(seconds * 1000);
   if (how === "R") {
@@ -75,11 +75,11 @@ function told(seconds, how) {
   return how === "d" || how === "D" ? day : `${day} ${hour}`;
 }
 
-// guild is what menus of people, roles and channels offer; the page fills it.
+// guild provides the values of menus of people, roles and channels; the page fills it.
 export const guild = { members: [], roles: [], channels: [] };
 const choices = (type) => ({ 5: guild.members, 6: guild.roles, 7: [...guild.members, ...guild.roles], 8: guild.channels })[type]?.map(({ id, name }) => ({ value: id, label: name })) ?? [];
 
-// components draws buttons, menus and the layout of the second version; use is called with what a person chose.
+// components draws buttons, menus and the layout of the second version; use is called with the person's choice.
 export function components(list, named, use) {
   return list.map((c) => component(c, named, use)).filter(Boolean);
 }
@@ -118,7 +118,7 @@ function menu(c, use) {
   return node;
 }
 
-// choice is a menu in a form: one that may be left out can be emptied again.
+// choice is a menu in a form; an optional one can be cleared again.
 function choice(c) {
   const node = menu(c, () => {});
   node.required = c.required !== false;
@@ -127,7 +127,7 @@ function choice(c) {
   return node;
 }
 
-// modal shows a form and sends what was written.
+// modal shows a form and sends its values.
 export function modal(dialog, d, send) {
   const fields = [];
   const part = (c, label, about) => {

@@ -1,10 +1,9 @@
-// Answers to commands are no part of the conversation, so the journal does not have them. They are for whoever typed the command,
-// and are kept where it was typed: in this tab, until it is closed or somebody signs out. A page that is loaded anew shows them
-// where they stood.
+// Answers to commands are not part of the conversation, so they are not in the journal. They are only for the person who typed the
+// command, and are stored in this tab until it is closed or somebody signs out. A reloaded page shows them in the same places.
 
-const most = 30; // in a conversation; older ones go
+const most = 30; // per conversation; older ones are dropped
 
-// keeper keeps the answers that stand in a conversation's log.
+// keeper stores the answers in a conversation's log.
 export function keeper(log, session, reader) {
   const place = `answers:${reader}:${session}`;
   let kept = [];
@@ -18,11 +17,11 @@ export function keeper(log, session, reader) {
     try {
       sessionStorage.setItem(place, JSON.stringify(kept));
     } catch {
-      kept = kept.slice(-1); // it is full: the newest is worth most
+      kept = kept.slice(-1); // storage is full: the newest answer matters most
     }
   };
 
-  // Behind which row of the journal an element stands; "": it stands before all of them.
+  // The row of the journal before an element; "": the element is before all rows.
   const rowBefore = (made) => {
     for (let e = made.previousElementSibling; e; e = e.previousElementSibling) if (/^(e\d+$|call-|ask-)/.test(e.id)) return e.id;
     return "";
@@ -40,7 +39,7 @@ export function keeper(log, session, reader) {
       one.html = made.outerHTML;
       store();
     },
-    // restore puts them back. Those behind a row that is on another page are left for that page.
+    // restore inserts them again. Those after a row of another page are left for that page.
     restore(element, whole) {
       for (const one of kept) {
         let at = one.after ? document.getElementById(one.after) : null;

@@ -1,19 +1,19 @@
-// Commands that are typed into a conversation: what could follow is shown while somebody types, and what came of a command is
-// shown in the page. The answers are not part of the conversation; see answers.js.
+// Commands in a conversation: completions are shown while somebody types, and the answer of a command is shown in the page.
+// Answers are not part of the conversation; see answers.js.
 
-// isCommand reports whether words are for Chorus and not for the agent. A path is not: its first word has a second slash.
+// isCommand reports whether a text is for Chorus and not for the agent. A path is not: its first word has a second slash.
 export const isCommand = (text) => /^\/[^\s/:]*(\s|$)/.test(text.trimStart());
 
-// isPrompt reports whether what was typed begins the name of an MCP server's prompt: /server:prompt. It is said to the agent.
+// isPrompt reports whether a text starts with the name of an MCP server's prompt: /server:prompt. It is sent to the agent.
 const isPrompt = (text) => /^\/[^\s/:]+:\S*$/.test(text.trimStart());
-// fileWord is the beginning of a file's name before the cursor: @src/ma. null: there is none.
+// fileWord is the start of a file name before the cursor: @src/ma. null: there is none.
 const fileWord = (area) => /(?:^|\s)(@\S*)$/.exec(area.value.slice(0, area.selectionStart))?.[1] ?? null;
 const isOneLine = (text) => !text.trim().includes("\n");
-// asks is what the server is asked to complete; null: nothing.
+// asks is the text to complete on the server; null: nothing.
 const asks = (area) => fileWord(area) ?? ((isCommand(area.value) || isPrompt(area.value)) && isOneLine(area.value) ? area.value.trimStart() : null);
 
-// completions shows in a list below the form how the line in the text area could go on. More of what the server should know, if
-// there is any, is asked for each time.
+// completions lists completions of the text area's line below the form. more returns further parameters for the server, and is
+// called each time.
 export function completions(area, list, url, more = () => ({})) {
   let asked = 0, timer = null, chosen = -1;
   const options = () => [...list.querySelectorAll("[role=option]")];
@@ -48,7 +48,7 @@ export function completions(area, list, url, more = () => ({})) {
     try {
       const answer = await fetch(`${url}?${new URLSearchParams({ line, ...more() })}`, { headers: { "X-Chorus": "1" } });
       const html = answer.ok ? await answer.text() : "";
-      if (mine !== asked || asks(area) === null) return; // more was typed meanwhile, or it was sent
+      if (mine !== asked || asks(area) === null) return; // more was typed meanwhile, or the text was sent
       list.innerHTML = html; // rendered by our own server
       chosen = -1;
       list.hidden = !list.children.length;

@@ -1,12 +1,12 @@
-// What the forms for a message have in common: files that are chosen, dropped, pasted and taken away again, and a field that grows.
+// Shared parts of the message forms: files that are chosen, dropped, pasted and removed, and a field that grows.
 
 export function grow(area) {
   area.style.height = "auto";
   area.style.height = `${Math.min(area.scrollHeight + 2, innerHeight / 2)}px`;
 }
 
-// attachments shows the files that will be sent, each with a button that takes it away again. They can be dropped anywhere on a part of
-// the page, and pasted into the field for the message.
+// attachments lists the files to send, each with a button to remove it. Files can be dropped anywhere on a part of the page, and
+// pasted into the message field.
 export function attachments(form, part) {
   const field = form.elements.files, area = form.elements.message, list = document.getElementById("chosen");
   const set = (files) => {
@@ -50,7 +50,7 @@ export function attachments(form, part) {
   return { clear: () => { field.value = ""; list.replaceChildren(); } };
 }
 
-// What somebody was writing goes along to a new conversation, and a command that was typed there to its page. Both are kept in this tab.
+// An unsent text moves along to a new conversation, and a command typed there moves to its page. Both are stored in this tab.
 export function leave(name, text) {
   try {
     sessionStorage.setItem(name, text);
@@ -69,15 +69,15 @@ export function take(name) {
   }
 }
 
-// drafts keeps what stands in a field, in this tab: it is there again after a look at another page, a reload, or a server that went away.
-// keep is called where the text changed without being typed, drop when it is sent.
+// drafts stores the text of a field in this tab: it survives visits to other pages, reloads and server outages. Call keep if the text
+// changed without typing, and drop when it is sent.
 export function drafts(area, of) {
   const name = `draft:${of}`;
   const keep = () => (area.value.trim() ? leave(name, area.value) : drop());
   const drop = () => take(name);
   const kept = take(name);
   if (kept) area.value = kept;
-  area.setSelectionRange(area.value.length, area.value.length); // somebody goes on behind it
+  area.setSelectionRange(area.value.length, area.value.length); // the person continues after it
   keep();
   area.addEventListener("input", keep);
   return { keep, drop };

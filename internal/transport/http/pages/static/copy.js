@@ -6,7 +6,7 @@ export function reachable(root) {
   root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
 }
 
-// copy puts a text on the clipboard and says so on the button that was pressed.
+// copy copies a text to the clipboard and confirms it on the pressed button.
 async function copy(text, button, instead = "select the text and copy it yourself") {
   try {
     await navigator.clipboard.writeText(text);
@@ -21,7 +21,7 @@ async function copy(text, button, instead = "select the text and copy it yoursel
 
 const copyButton = (className) => Object.assign(document.createElement("button"), { type: "button", className, textContent: "Copy" });
 
-// A button that copies the text of a message is made when it is first pointed at or focused.
+// A message's copy button is created when the message is first hovered or focused.
 function offerMessage(said) {
   const tools = said?.querySelector(":scope > header .tools");
   if (!tools || tools.querySelector(".copy-text")) return;
@@ -30,7 +30,7 @@ function offerMessage(said) {
   tools.prepend(button);
 }
 
-// Copy buttons are made when code is pointed at or focused, so that pages stay small.
+// Copy buttons are created when code is hovered or focused, so that pages stay small.
 export function copyButtons() {
   const offer = (event) => {
     offerMessage(event.target.closest?.(".said"));
@@ -49,7 +49,7 @@ export function copyButtons() {
   reachable(document);
 }
 
-// A button beside a field copies what the field holds.
+// A button next to a field copies the field's text.
 export function copyFields() {
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.("[data-copy]");

@@ -1,4 +1,4 @@
-// A form with what comes of it beside it, which follows what is typed.
+// A form with a live preview next to it.
 
 import { toast } from "./request.js";
 
@@ -14,7 +14,7 @@ async function look() {
   try {
     const answer = await fetch(form.action, { method: "POST", body, headers: { "X-Chorus": "1" } });
     const text = await answer.text();
-    if (mine !== asked) return; // something was typed since
+    if (mine !== asked) return; // more was typed meanwhile
     if (!answer.ok) throw new Error(text);
     const open = [...preview.querySelectorAll(":scope > details")].map((d) => d.open);
     preview.innerHTML = text; // rendered by our own server

@@ -1,5 +1,5 @@
-// Live updates of a conversation: fragments from the server are put into the page, and messages
-// are sent without leaving it. What is kept here is what came of commands (answers.js).
+// Live updates of a conversation: fragments from the server are inserted into the page, and messages
+// are sent without leaving it. Only answers of commands are stored here (answers.js).
 import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
 import { attachments, drafts, grow, leave, take } from "./composer.js";
@@ -25,7 +25,7 @@ function element(html) {
   return holder.content.firstElementChild;
 }
 
-// Parts belong into a row. If that is on an earlier page, there is nothing to do.
+// Parts belong in a row. If the row is on an earlier page, there is nothing to do.
 const isPart = (id) => /^(out|state|answer|over)-/.test(id);
 
 function put({ id, html, replaces, in: inside }) {
@@ -37,7 +37,7 @@ function put({ id, html, replaces, in: inside }) {
     const made = element(html);
     keepOpen(old, made);
     old.replaceWith(made);
-    if ("open" in made.dataset) made.closest("details.call").open = true; // a change that is short enough to be read at once
+    if ("open" in made.dataset) made.closest("details.call").open = true; // a change short enough to show at once
     else fold(made);
   } else if (!isPart(id)) {
     if (inside) unfold(document.getElementById(inside))?.append(element(html));
@@ -50,7 +50,7 @@ function put({ id, html, replaces, in: inside }) {
   if (stay) toEnd();
 }
 
-// A call that prints is open while it runs, unless the reader folds it, and when it failed; else it is folded again.
+// A call with output is open while it runs, unless the reader folds it, and after a failure; otherwise it is folded again.
 function unfold(place) {
   const card = place?.matches(".out") && place.closest("details.call");
   if (!card || card.open) return place;
@@ -67,14 +67,14 @@ function fold(made) {
   if (!card.querySelector("[data-open]")) card.open = false;
 }
 
-// What the reader unfolded stays open when an element is replaced.
+// Elements that the reader unfolded stay open when they are replaced.
 function keepOpen(old, made) {
   if (old.open) made.open = true;
   const folds = made.querySelectorAll("details");
   old.querySelectorAll("details").forEach((d, i) => { if (d.open && folds[i]) folds[i].open = true; });
 }
 
-// How long a call has been running, and how long it is until a failed request is made again.
+// How long a call has been running, and the time until a failed request is retried.
 setInterval(() => {
   for (const state of document.querySelectorAll(".state.running[data-since]")) {
     const s = Math.floor((Date.now() - Date.parse(state.dataset.since)) / 1000);
@@ -135,7 +135,7 @@ function listen() {
   });
 }
 
-// The conversation was deleted: the page says so, offers a way on, and asks for nothing any more. What was being written is not lost.
+// The conversation was deleted: the page says so, offers links, and makes no more requests. Unsent text is not lost.
 function gone() {
   over = true;
   source?.close();
@@ -178,7 +178,7 @@ async function reconnect() {
 }
 
 // Browsers limit the connections to one server: a hidden page keeps its stream only while the
-// agent works or will, and catches up when it is shown again.
+// agent works or has work waiting, and catches up when it is shown again.
 function pause() {
   if (status !== "idle" || queue || !source) return;
   source.close();
@@ -190,7 +190,7 @@ document.addEventListener("visibilitychange", () => (document.hidden ? pause() :
 let completion = null, attached = null, draft = null;
 const answers = keeper(log, id, conversation.dataset.reader ?? "");
 
-// A command is answered in the page, and where it must be confirmed its answer has a form that does so.
+// A command is answered in the page. If it needs confirmation, its answer has a form for that.
 async function command(line) {
   const body = new URLSearchParams({ message: line });
   const done = await post(form.dataset.commands, body);
@@ -230,7 +230,7 @@ async function send(event) {
   if (!area.value.trim() && !files.files.length) return;
   const body = new FormData(form);
   if (document.getElementById("steer-mode").hidden) body.delete("mode");
-  for (const name of ["model", "permissions", "work"]) body.delete(name); // these counted when they were chosen
+  for (const name of ["model", "permissions", "work"]) body.delete(name); // these took effect when they were chosen
   body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
   const text = area.value;
   area.value = "";
@@ -245,12 +245,12 @@ async function send(event) {
     grow(area);
   } else {
     attached.clear();
-    if (location.search.startsWith("?edit=")) history.replaceState(null, "", location.pathname); // the message that was edited is sent: a reload does not bring it back
+    if (location.search.startsWith("?edit=")) history.replaceState(null, "", location.pathname); // the edited message is sent, so a reload must not restore it
   }
-  draft.keep(); // of what was sent nothing, of what was typed meanwhile everything
+  draft.keep(); // keep only what was typed meanwhile
 }
 
-// What is chosen below the message counts at once, not only with the next message.
+// Choices below the message take effect at once, not only with the next message.
 function choices() {
   form.querySelectorAll("select[data-change]").forEach((select) => select.addEventListener("change", async () => {
     if (!select.value) return;
@@ -261,7 +261,7 @@ function choices() {
       return;
     }
     toast(done.text);
-    // The first option is what holds now: it sends nothing with the next message.
+    // The first option is the current value: it sends nothing with the next message.
     const first = select.options[0], was = first.textContent;
     first.textContent = chosen.value === "off" ? "no mode" : chosen.value;
     if (select.name !== "work") {
@@ -272,20 +272,20 @@ function choices() {
   }));
 }
 
-// Another agent answers in another conversation: what was written goes along.
+// Another agent answers in another conversation: the text moves along.
 function otherAgent() {
   const select = form.querySelector("select[data-new]");
   select?.addEventListener("change", () => {
     const agent = select.value;
-    select.selectedIndex = 0; // somebody who comes back finds what holds
+    select.selectedIndex = 0; // somebody who comes back sees the current value
     leave("draft", form.elements.message.value);
     draft.drop();
     location.href = select.dataset.new + encodeURIComponent(agent);
   });
 }
 
-// Somebody who comes from a search is led to what was found: to the page that has it, or to the row before it, if it is a part of one, such as what
-// a tool said.
+// A link from a search leads to the match: to the page that has it, or to the row that contains it, such as the output of a
+  // tool.
 function lead() {
   const seq = Number(/^#e(\d+)$/.exec(location.hash)?.[1]);
   if (!seq || document.getElementById(`e${seq}`)) return;
@@ -297,7 +297,7 @@ function lead() {
   [...log.querySelectorAll("[id^=e]")].filter((e) => Number(e.id.slice(1)) < seq).at(-1)?.scrollIntoView();
 }
 
-// A reader who is further up is led back to the end.
+// A button leads a reader who is further up back to the end.
 function latest() {
   const button = document.getElementById("latest");
   const look = () => (button.hidden = atEnd());

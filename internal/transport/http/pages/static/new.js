@@ -1,4 +1,4 @@
-// The form for a new conversation: what cannot be done is said in it, and nothing that was written or chosen is lost.
+// The form for a new conversation: it shows errors itself, so that no text or choice is lost.
 import { completions, isCommand } from "./commands.js";
 import { attachments, drafts, grow, leave, take } from "./composer.js";
 
@@ -23,7 +23,7 @@ async function begin(event) {
       if (isCommand(area.value)) leave("command", area.value);
       draft.drop();
       location.href = text;
-      return; // the button stays as it is until the page is there
+      return; // the button stays disabled until the page has loaded
     }
     say(text || answer.statusText);
     if (form.elements.workspacePath.value) form.querySelector(".where").open = true;

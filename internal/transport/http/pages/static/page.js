@@ -1,4 +1,4 @@
-// Behaviour of all pages: colour theme, approvals without a page load, times, and what other modules do for every page.
+// Behaviour of all pages: colour theme, approvals without a page load, times, and the modules that every page uses.
 
 import { copyButtons, copyFields } from "./copy.js";
 import { palette } from "./palette.js";
@@ -33,7 +33,7 @@ function approvalForms() {
       return;
     }
     if (done) {
-      form.remove(); // what was written in it is sent; the stream or the list says how it ended
+      form.remove(); // its text is sent; the stream or the list shows the result
       if (body.has("back")) await reloadParts();
       return;
     }
@@ -41,7 +41,7 @@ function approvalForms() {
   });
 }
 
-// Content that takes the server a few seconds is loaded after the page.
+// Content that the server needs a few seconds for is loaded after the page.
 function loadLater() {
   document.querySelectorAll("[data-fill]").forEach(async (place) => {
     try {
@@ -69,7 +69,7 @@ function updateTimes() {
   }, 30000);
 }
 
-// In a field for a message Enter sends it and Shift+Enter begins a new line.
+// In a message field, Enter sends and Shift+Enter adds a line.
 function enterSends() {
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing || !event.target.matches?.("textarea[data-enter]")) return;
@@ -78,10 +78,10 @@ function enterSends() {
   });
 }
 
-// The task that a graph is around is in sight.
+// Scroll to the task that a graph is around.
 [...document.querySelectorAll(".graph .around")].find((e) => e.getClientRects().length)?.scrollIntoView({ inline: "center", block: "nearest" });
 
-// A page that is come back to makes new things when its buttons are pressed again, and not those of before.
+// After coming back to a page, its buttons create new things instead of repeating earlier requests.
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   const key = crypto.getRandomValues(new Uint32Array(4)).join("-");

@@ -1,4 +1,4 @@
-// Keys for all pages: Ctrl+K goes anywhere, ? shows what there is, and notifications for those who want them.
+// Keys for all pages: Ctrl+K goes anywhere, ? lists the shortcuts. Also: notifications, if enabled.
 
 const keys = [
   ["Ctrl+K", "go to a page or a conversation"],
@@ -10,7 +10,7 @@ const keys = [
   ["Esc", "stop the agent, or close what is open"],
 ];
 
-// dialogOf makes a dialog once.
+// dialogOf creates a dialog once.
 function dialogOf(id, label) {
   const made = Object.assign(document.createElement("dialog"), { id, className: "palette" });
   made.setAttribute("aria-label", label);
@@ -29,7 +29,7 @@ function shortcuts() {
   box.showModal();
 }
 
-// places are the links of the page's frame: its pages and its conversations.
+// places are the links around the page: pages and conversations.
 function places() {
   const links = [...document.querySelectorAll("header.bar nav a, .sessions a, .sidetop > a.button")];
   return links.map((a) => ({ text: (a.querySelector(".name") ?? a.firstChild).textContent.trim(), about: a.closest(".sessions") ? "conversation" : "page", href: a.href }));
@@ -48,7 +48,7 @@ function goAnywhere() {
   const all = places();
   let chosen = 0, found = [];
   const draw = () => {
-    const was = chosen ? found[chosen]?.href : ""; // the first one is chosen as long as nobody has chosen another
+    const was = chosen ? found[chosen]?.href : ""; // the first one is selected until somebody selects another
     const words = field.value.trim().toLowerCase();
     found = all.filter((p) => words.split(/\s+/).every((w) => p.text.toLowerCase().includes(w))).slice(0, 12);
     if (words) found.push({ text: `Search all conversations for “${field.value.trim()}”`, about: "", href: `/search?q=${encodeURIComponent(field.value.trim())}` });
@@ -64,7 +64,7 @@ function goAnywhere() {
     }));
     field.setAttribute("aria-activedescendant", found.length ? `go-${chosen}` : "");
   };
-  // Conversations that the side bar does not show are asked for by their titles.
+  // Conversations that are not in the sidebar are searched by title.
   let asked = 0, timer = null;
   const ask = async () => {
     const mine = ++asked, words = field.value.trim();
@@ -78,7 +78,7 @@ function goAnywhere() {
       }
       draw();
     } catch {
-      // the server cannot be reached: the places of this page are there
+      // the server cannot be reached: only this page's places are listed
     }
   };
   field.addEventListener("input", () => {
@@ -102,7 +102,7 @@ function goAnywhere() {
   field.focus();
 }
 
-// neighbour goes to the next conversation in the side bar, or to the one before.
+// neighbour goes to the next or previous conversation in the sidebar.
 function neighbour(step) {
   const links = [...document.querySelectorAll(".sessions a")];
   const at = links.findIndex((a) => a.hasAttribute("aria-current"));
@@ -127,7 +127,7 @@ function key(e) {
   e.preventDefault();
 }
 
-// tell shows a notification, to those who asked for them, while the page is not seen.
+// tell shows a notification while the page is hidden, if notifications are enabled.
 export function tell(text) {
   if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
   const note = new Notification("Chorus", { body: text, tag: location.pathname });

@@ -1,8 +1,7 @@
-// What a process prints appears while it runs. A page that nobody sees keeps no connection, because browsers limit them; it goes
-// on where it was.
+// Live output of a process. A hidden page keeps no connection, because browsers limit them; it continues from where it was.
 const place = document.querySelector("[data-process]");
 const out = document.getElementById("output");
-const longest = 400_000; // characters that are kept in the page
+const longest = 400_000; // maximum characters in the page
 let next = out.dataset.next;
 let over = false;
 let source;

@@ -1,4 +1,4 @@
-// Parts of a page that change by themselves are renewed in place, and what somebody does in them is kept.
+// Parts of a page that change on the server are renewed in place, without losing what somebody does in them.
 import { reachable } from "./copy.js";
 
 // writing reports whether a field in a part of the page is focused and has text, or has text that was not sent.
@@ -10,9 +10,9 @@ function writing(part) {
   return [...part.querySelectorAll("textarea, input:not([type=checkbox], [type=radio], [type=hidden])")].some(typed) || [...part.querySelectorAll("select")].some(chosen);
 }
 
-// renewFrame asks for what stands around every page and changes by itself: the list of conversations, and how many approvals wait.
+// renewFrame reloads the changing parts around every page: the list of conversations and the number of pending approvals.
 export async function renewFrame() {
-  if (document.hidden) return; // it is asked for when the page is seen again
+  if (document.hidden) return; // loaded when the page is visible again
   try {
     const answer = await fetch(`/frame?at=${encodeURIComponent(location.pathname)}`, { headers: { "X-Chorus": "1" } });
     if (!answer.ok || answer.redirected) return;
@@ -32,8 +32,8 @@ export async function renewFrame() {
 
 let reloads = 0;
 
-// released ends when no button of a mouse and no finger is down: what somebody presses must still be there when they let it go, or
-// their click is lost. A release that the page never sees (outside of the window) is not waited for.
+// released resolves when no mouse button and no finger is down: an element must still exist when it is released, or the click is
+// lost. It does not wait for a release outside the window.
 export let released = Promise.resolve();
 addEventListener("pointerdown", () => {
   released = new Promise((done) => {
@@ -42,7 +42,7 @@ addEventListener("pointerdown", () => {
   });
 }, true);
 
-// Overview pages reload their content while they are visible and nobody writes or drags in them.
+// Overview pages reload their content while they are visible and nobody is typing or dragging.
 export async function reloadParts() {
   const parts = document.querySelectorAll("[data-renew]");
   if (!parts.length) return renewFrame();
@@ -63,8 +63,8 @@ export async function reloadParts() {
   for (const part of [".recent", ".bar nav", ".places", ".asked-place"]) renew(document.querySelector(part), page.querySelector(part));
 }
 
-// renew replaces the content of a part of the page, unless somebody has begun to write in it. What was unfolded stays so, and the focus stays
-// on the same link or button.
+// renew replaces the content of a part of the page, unless somebody has started typing in it. Unfolded parts stay unfolded, and the
+// focus stays on the same link or button.
 export function renew(old, made) {
   if (!old || !made) return;
   reachable(made);
@@ -86,8 +86,8 @@ export function renew(old, made) {
   else if (inside) document.getElementById(inside[0])?.querySelectorAll(inside[2])[inside[1]]?.focus();
 }
 
-// renewEach renews the children of a part one by one, known by their ids: what somebody writes in stays as it is, and what comes or goes
-// around it does not move what was unfolded or focused.
+// renewEach renews the children of a part one by one, matched by id: a child that somebody types in does not change, and additions or
+// removals around it do not affect what is unfolded or focused.
 function renewEach(old, made) {
   const gone = new Map([...old.children].filter((c) => c.id).map((c) => [c.id, c]));
   let before = [...old.children].findLast((c) => !c.id);
@@ -103,9 +103,9 @@ function renewEach(old, made) {
 }
 
 export function autoReload() {
-  // The board has a stream of its own, and so has a conversation, which is all of its page.
+  // The board has its own stream, and so does a conversation, which fills its page.
   if (document.querySelector(".board") || document.querySelector("[data-after]") && !document.querySelector("[data-renew]")) return;
-  // The server reports changes of its own process at once; those of other processes are found by the timer. A hidden
+  // The server reports changes of its own process at once; the timer finds those of other processes. A hidden
   // page keeps no connection, because browsers limit them.
   let moves;
   const listen = () => {

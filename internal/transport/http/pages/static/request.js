@@ -1,4 +1,4 @@
-// Talking to the server, and telling what went wrong.
+// Requests to the server, and their errors.
 
 export function toast(text, bad = false) {
   const box = document.getElementById("toast");
@@ -14,7 +14,7 @@ export async function post(url, body) {
   try {
     const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow" });
     const text = await answer.text();
-    if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form once more, with what is wrong in it
+    if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form again, with its errors
     toast(text.trim() || answer.statusText, true);
   } catch {
     toast("The server cannot be reached. Your text is kept. Try again.", true);

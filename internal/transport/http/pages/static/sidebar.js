@@ -1,9 +1,9 @@
-// The list of conversations: a field that filters it, and a menu for each row. Without scripts both are pages: the search, and the menu
-// of a conversation.
+// The list of conversations: a filter, and a menu for each row. Without scripts, the search page and a conversation's own menu do
+// the same.
 import { renewFrame } from "./renew.js";
 import { post, toast } from "./request.js";
 
-// filter shows the rows whose titles have all words, and the days that have such rows.
+// filter shows the rows whose titles contain all words, and their days.
 function filter(words) {
   const wanted = words.trim().toLowerCase().split(/\s+/);
   document.querySelectorAll(".recent .sessions").forEach((list) => {
@@ -46,7 +46,7 @@ const made = (name, props, ...inside) => {
   return e;
 };
 
-// change does something to a conversation, and shows it in the list and, where it is open, on its page.
+// change changes a conversation, and updates the list and, if it is open, its page.
 async function change(row, what) {
   const done = await post(`/s/${encodeURIComponent(row.id)}/change`, new URLSearchParams(what));
   if (!done) return false;
@@ -55,7 +55,7 @@ async function change(row, what) {
   const open = document.querySelector(".talk[data-session]");
   if (open?.dataset.session === row.id) {
     if (what.title) document.getElementById("title").textContent = what.title;
-    else if (!document.querySelector("#say textarea")?.value) location.reload(); // its own menu says other things now
+    else if (!document.querySelector("#say textarea")?.value) location.reload(); // its own menu has changed
   }
   return true;
 }

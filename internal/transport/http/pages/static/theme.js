@@ -2,5 +2,5 @@
 (() => {
   const kept = localStorage.getItem("theme");
   if (kept === "light" || kept === "dark") document.documentElement.dataset.theme = kept;
-  if (location.pathname === "/sign-in") sessionStorage.clear(); // what is kept there is of whoever was signed in
+  if (location.pathname === "/sign-in") sessionStorage.clear(); // it belongs to the person who was signed in
 })();

@@ -1,11 +1,11 @@
-// The board: cards are dragged to the columns that the rules allow. The server decides what a drop means and refuses what is not allowed;
-// the menu of each card does the same without dragging. What changes comes over a stream, and only the cards that changed are touched.
+// The board: cards can be dragged to the columns that the rules allow. The server decides what a drop means and refuses what is not
+// allowed; each card's menu does the same without dragging. Changes arrive over a stream, and only changed cards are touched.
 import { released, renew } from "./renew.js";
 import { post, toast } from "./request.js";
 
 const board = () => document.querySelector(".board");
 const dialog = document.getElementById("reopen");
-let dragged = null; // a copy of what the card says: the card itself may be replaced meanwhile
+let dragged = null; // a copy of the card's data: the card itself may be replaced meanwhile
 let held = []; // changes that came while a card was dragged
 
 const list = (text) => (text ?? "").split(" ").filter(Boolean);
@@ -16,7 +16,7 @@ function begin(event) {
   dragged = { id: card.dataset.task, title: card.dataset.title, from: card.closest("[data-column]").dataset.column, drop: list(card.dataset.drop), asks: list(card.dataset.asks) };
   event.dataTransfer.effectAllowed = "move";
   event.dataTransfer.setData("text/plain", new URL(`/work/${encodeURIComponent(dragged.id)}`, location.href).href);
-  document.body.dataset.busy = "drag"; // nothing moves under the hand
+  document.body.dataset.busy = "drag"; // nothing moves during a drag
   card.classList.add("dragged");
   for (const column of board().querySelectorAll("[data-column]")) column.classList.toggle("open", dragged.drop.includes(column.dataset.column));
 }
@@ -24,7 +24,7 @@ function begin(event) {
 function over(event) {
   const column = dragged && event.target.closest?.("[data-column]");
   if (!column) return;
-  event.preventDefault(); // a drop that is not allowed is refused with a sentence, so it must reach us
+  event.preventDefault(); // a forbidden drop must reach us, because we explain why it is refused
   for (const other of board().querySelectorAll(".over")) if (other !== column) other.classList.remove("over");
   column.classList.add("over");
 }
@@ -54,7 +54,7 @@ async function move(id, body) {
   return done;
 }
 
-// A task that is reopened needs words.
+// Reopening a task needs a text.
 function ask(id, title) {
   const form = dialog.querySelector("form");
   form.action = `/work/${encodeURIComponent(id)}`;
@@ -103,7 +103,7 @@ document.addEventListener("submit", async (event) => {
 const element = (html) => document.createRange().createContextualFragment(html).firstElementChild;
 const cardOf = (id) => document.getElementById(`card-${id}`);
 
-// where says what has the keyboard in a card or below a column, so that it can have it again.
+// where describes the focused element in a card or below a column, so that it can be focused again.
 function where() {
   const at = document.activeElement, card = at?.closest?.(".board .card"), column = at?.closest?.("[data-column]");
   if (!column) return null;
@@ -111,8 +111,8 @@ function where() {
   return { task: card?.dataset.task, column: column.dataset.column, name: at.localName, index: [...home.querySelectorAll(at.localName)].indexOf(at), at };
 }
 
-// refocus puts the keyboard where it was: on the same link or button of the same task, wherever that stands now. A task that is gone
-// from the board leaves it with its column.
+// refocus restores the focus: on the same link or button of the same task, wherever that is now. If the task has left the board, its
+// column gets the focus.
 function refocus(was) {
   if (!was || document.activeElement === was.at) return;
   const home = was.task && cardOf(was.task);
@@ -120,7 +120,7 @@ function refocus(was) {
   (same ?? document.querySelector(`[data-column="${was.column}"] :is([data-more], .card:last-of-type h3 a)`))?.focus({ preventScroll: true });
 }
 
-// show puts changes on the board: cards are replaced, moved, added and removed one by one.
+// show applies changes to the board: cards are replaced, moved, added and removed one by one.
 function show(update) {
   if (dragged) {
     board().dataset.held = held.push(update);
@@ -152,7 +152,7 @@ function show(update) {
   refocus(was);
 }
 
-// arrange brings the cards of a column into their order. One that came from elsewhere is marked for a moment.
+// arrange sorts the cards of a column. A card from another column is marked for a moment.
 function arrange({ id, total, more, order }, fresh, stood) {
   const section = board().querySelector(`[data-column="${id}"]`);
   let before = section.querySelector("h2");
@@ -168,7 +168,7 @@ function arrange({ id, total, more, order }, fresh, stood) {
   if (hint.innerHTML !== more) hint.innerHTML = more; // likewise
 }
 
-// The stream says with its first event what the page does not show yet. A hidden page keeps no connection, because browsers limit them.
+// The stream's first event contains what the page does not show yet. A hidden page keeps no connection, because browsers limit them.
 let stream;
 function listen() {
   stream?.close();
