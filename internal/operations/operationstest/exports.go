@@ -15,10 +15,10 @@ import (
 	"chorus/internal/operations"
 )
 
-// secret has the shape of a key, and opens nothing.
+// secret looks like a key, but opens nothing.
 const secret = "ghp_" + "0123456789abcdefghijABCDEFGHIJ012345"
 
-// exports: a session is written whole, without secrets, and whoever cannot take it says so.
+// exports: a session is exported in full, without secrets, and callers without access get an error.
 func exports(s *story) {
 	made := s.new(s.Ada, operations.NewSession{Title: "a long walk"})
 	s.say(s.Ada, made.ID, "!say first\n\n"+secret+" is my key")
@@ -76,7 +76,7 @@ type fullDisk struct{ error }
 
 func (f fullDisk) Write([]byte) (int, error) { return 0, f.error }
 
-// replays: every request can be rebuilt, in order, and leaving early is no trouble.
+// replays: every request can be rebuilt, in order, and a reader may leave early.
 func replays(s *story) {
 	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	svc := s.As(s.Ada)
@@ -106,7 +106,7 @@ func replays(s *story) {
 	s.equal("told of a session that is not there", count, 4)
 }
 
-// ReplayedRequests gives the requests of a replay's lines. A replay without an end is not whole, and says so.
+// ReplayedRequests returns the requests of a replay's lines. A replay without an end is incomplete and returns an error.
 func ReplayedRequests(lines iter.Seq2[operations.ReplayLine, error]) iter.Seq2[operations.Replayed, error] {
 	return func(yield func(operations.Replayed, error) bool) {
 		for line, err := range lines {

@@ -23,7 +23,7 @@ func forks(s *story) {
 	s.say(s.Ada, id, "!call list_files {}\n!end\n!say second answer")
 	now, err := operations.GetSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionRef{ID: id})
 	s.ok(err)
-	// Wherever it is cut, the fork is a session that can be talked to.
+	// Wherever the history is cut, the fork is a usable session.
 	for seq := int64(1); seq <= now.Seq; seq += 2 {
 		fork, err := operations.Fork.Call(s.ctx, s.As(s.Ada), s.Ada, operations.ForkRequest{ID: id, AtSeq: seq})
 		s.ok(err)
@@ -207,7 +207,7 @@ func agents(s *story) {
 	file, err := operations.AgentFile.Call(s.ctx, svc, by, operations.AgentFileRef{Name: "helper", Path: "notes/a.txt"})
 	s.ok(err)
 	s.equal("what is in the file", strings.TrimSpace(file.Text), "hello")
-	// A path never leads out of the workspace: dots in front of it mean nothing.
+	// A path never leads out of the workspace: leading dots have no effect.
 	for _, path := range []string{"../agent.json", "/etc/passwd", "../../../../etc/passwd", "notes/../../agent.json", "missing"} {
 		_, err := operations.AgentFile.Call(s.ctx, svc, by, operations.AgentFileRef{Name: "helper", Path: path})
 		s.wants(operation.NotFound, err)
@@ -299,7 +299,7 @@ func records(s *story) {
 	s.audited()
 }
 
-// audited: the audit log is asked by time and by number, and proves itself from a hash on.
+// audited: the audit log can be queried by time and by number, and verifies itself from a hash on.
 func (s *story) audited() {
 	s.Helper()
 	svc := s.As(s.Admin)

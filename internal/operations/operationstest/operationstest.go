@@ -1,9 +1,7 @@
-// Package operationstest is the suite that every operation.Executor passes: the one on the
-// store, and the one over the wire.
+// Package operationstest is the test suite for every operation.Executor: the one on the store, and the one over HTTP.
 //
-// It promises that whatever passes it keeps sessions apart, takes words once, answers
-// each prompt exactly once, shows the same events to everybody who watches, and says of
-// every error what kind it is.
+// An executor that passes it keeps sessions apart, accepts each message once, answers each prompt exactly once, shows
+// the same events to every watcher, and returns errors of the right kinds.
 package operationstest
 
 import (
@@ -18,16 +16,16 @@ import (
 	"chorus/internal/operations"
 )
 
-// World is a home to try an executor on. Callers are as it knows them: Admin opens
-// everything, Ada and Bo chat and approve, Reader only reads. As gives the executor for a caller.
+// World is a home to test an executor on. Its callers: Admin may do everything, Ada and Bo chat and approve, Reader only
+// reads. As returns the executor for a caller.
 type World struct {
 	Admin, Ada, Bo, Reader operation.Caller
 	As                     func(operation.Caller) operation.Executor
-	// Dir is a directory that exists where operations are carried out.
+	// Dir is an existing directory where operations run.
 	Dir string
 }
 
-// Run runs the suite. make is called once for each part, with a home of its own.
+// Run runs the suite. make is called once for each part, with its own home.
 func Run(t *testing.T, make func(t *testing.T) World) {
 	for _, part := range []struct {
 		name string
@@ -63,7 +61,7 @@ func (s *story) ok(err error) {
 	}
 }
 
-// wants expects an error of a kind, with a sentence.
+// wants expects an error of a kind, with a message.
 func (s *story) wants(kind operation.Kind, err error) {
 	s.Helper()
 	switch {
@@ -83,7 +81,7 @@ func (s *story) equal(what string, got, want any) {
 	}
 }
 
-// new makes a session that plays scripts.
+// new creates a session that plays scripts.
 func (s *story) new(by operation.Caller, in operations.NewSession) operations.Session {
 	s.Helper()
 	in.Model = cmp.Or(in.Model, "demo/script")
@@ -92,7 +90,7 @@ func (s *story) new(by operation.Caller, in operations.NewSession) operations.Se
 	return made.Session
 }
 
-// say gives a prompt and waits for the end of its run; it gives what was seen.
+// say sends a prompt, waits for the end of its run, and returns what was seen.
 func (s *story) say(by operation.Caller, id, text string) []feed.Item {
 	s.Helper()
 	said, err := operations.Say.Call(s.ctx, s.As(by), by, operations.Message{ID: id, Message: text})
@@ -100,7 +98,7 @@ func (s *story) say(by operation.Caller, id, text string) []feed.Item {
 	return s.until(by, id, said.Seq-1, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 }
 
-// until watches a session from a number on, up to an object.
+// until watches a session from a number on, up to a certain object.
 func (s *story) until(by operation.Caller, id string, after int64, last func(feed.Item) bool) []feed.Item {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -129,12 +127,12 @@ func types(items []feed.Item) []feed.Type {
 	return out
 }
 
-// durable are the objects with a number.
+// durable returns the objects with a number.
 func durable(items []feed.Item) []feed.Item {
 	return slices.DeleteFunc(slices.Clone(items), func(it feed.Item) bool { return it.Header().Seq == 0 })
 }
 
-// only gives the objects of one type.
+// only returns the objects of one type.
 func only[T feed.Item](items []feed.Item) []T {
 	var out []T
 	for _, it := range items {
@@ -155,7 +153,7 @@ func (s *story) answer(items []feed.Item) string {
 	return all[len(all)-1].Text
 }
 
-// lines are objects as they go over the wire.
+// lines are objects as sent over HTTP.
 func (s *story) lines(items []feed.Item) []string {
 	s.Helper()
 	var out []string

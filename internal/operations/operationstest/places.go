@@ -9,14 +9,14 @@ import (
 	"chorus/internal/operations"
 )
 
-// opens has the admin say in which folders others may work.
+// opens makes the admin open folders for others.
 func (s *story) opens(dirs ...string) {
 	s.Helper()
 	_, err := operations.SetSetting.Call(s.ctx, s.As(s.Admin), s.Admin, operations.SettingValue{Key: "workspaces", Value: strings.Join(dirs, ", ")})
 	s.ok(err)
 }
 
-// places: whoever is no admin works in folders of their own and in those that an admin has named, and nowhere else.
+// places: callers without the scope admin work in their own folders and in those that an admin has opened, and nowhere else.
 func places(s *story) {
 	home, project := s.TempDir(), filepath.Join(s.Dir, "project")
 	s.ok(os.Mkdir(project, 0o755))
@@ -39,7 +39,7 @@ func places(s *story) {
 	s.opens(s.Dir, "/srv/nowhere")
 	there, err := create(s.Ada, project)
 	s.ok(err)
-	_, err = create(s.Ada, filepath.Join(home, "link")) // it leads to a place that is open
+	_, err = create(s.Ada, filepath.Join(home, "link")) // it leads to an open folder
 	s.ok(err)
 	bo, err := operations.CreateSession.Call(s.ctx, s.As(s.Bo), s.Bo, operations.NewSession{})
 	s.ok(err)
@@ -63,7 +63,7 @@ func places(s *story) {
 	}
 	s.equal("answer", s.answer(s.say(s.Ada, there.ID, "!say in the project")), "in the project")
 
-	// A folder that is closed again, or has become a link to another one, is closed to sessions that are there already.
+	// A folder that is closed again, or has become a link to another one, is closed to existing sessions too.
 	closed := func(what, id string) {
 		for name, try := range map[string]func() error{
 			"say":    try(s, s.As(s.Ada), s.Ada, operations.Say, operations.Message{ID: id, Message: "hi"}),

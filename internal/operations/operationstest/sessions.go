@@ -155,7 +155,7 @@ func queue(s *story) {
 	s.equal("answer", s.answer(s.until(s.Ada, id, said.Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })), "at last")
 }
 
-// watching: whoever begins anywhere sees exactly what is behind that place.
+// watching: a watch that starts anywhere sees exactly what comes after that position.
 func watching(s *story) {
 	id := s.new(s.Ada, operations.NewSession{Permissions: "standard"}).ID
 	whole := durable(s.say(s.Ada, id, "!call list_files {}\n!end\n!say there: {{last}}"))
@@ -252,7 +252,7 @@ func steering(s *story) {
 	s.equal("something ended", ended.Aborted, true)
 	seen := s.until(s.Ada, id, 0, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 	s.equal("why", only[feed.Completed](seen)[0].StopReason, "aborted")
-	// A steer that came too late is the next prompt.
+	// A steer that arrives too late is the next prompt.
 	seen = s.until(s.Ada, id, seen[len(seen)-1].Header().Seq, func(it feed.Item) bool { return it.Header().Type.Terminal() })
 	s.equal("answer", s.answer(seen), "turned")
 	ended, err = operations.Abort.Call(s.ctx, s.As(s.Ada), s.Ada, operations.AbortRequest{ID: id})
@@ -295,7 +295,7 @@ func listing(s *story) {
 	}
 }
 
-// hookPages: hooks come in pages, each once, also when another is made meanwhile.
+// hookPages: hooks are paged, each one once, even if another is created meanwhile.
 func hookPages(s *story) {
 	svc := s.As(s.Ada)
 	make := func(name string) {
@@ -307,7 +307,7 @@ func hookPages(s *story) {
 	}
 	first, err := operations.ListHooks.Call(s.ctx, svc, s.Ada, operations.HookQuery{Page: operations.Page{Limit: 2}})
 	s.ok(err)
-	make("four") // the newest come first: it is none of what follows
+	make("four") // newest first: it is on none of the following pages
 	rest, err := operations.ListHooks.Call(s.ctx, svc, s.Ada, operations.HookQuery{Page: operations.Page{Limit: 2, Cursor: first.Next}})
 	s.ok(err)
 	if len(first.Items) != 2 || len(rest.Items) != 1 || rest.Next != "" || rest.Items[0].ID != "one" {

@@ -11,7 +11,7 @@ import (
 	"chorus/internal/operations"
 )
 
-// testTime bounds the steps of a test all together: somebody waits for it.
+// testTime limits a test as a whole, because somebody waits for it.
 const testTime = time.Minute
 
 // PreviewHook implements the operation of that name.
@@ -77,11 +77,11 @@ func (o *Handler) TestHook(ctx context.Context, by operation.Caller, in operatio
 	return out, nil
 }
 
-// lastEvent is the event of the newest run that one triggered; nil: there was none.
+// lastEvent returns the event of the newest run that one triggered; nil: there was none.
 func (o *Handler) lastEvent(ctx context.Context, id string) []byte {
 	runs, err := o.rows.HookRuns(ctx, id, shownHookRuns)
 	if err != nil {
-		return nil // it is an example only
+		return nil // it is only an example
 	}
 	for _, r := range runs {
 		if len(r.Event) > 0 {

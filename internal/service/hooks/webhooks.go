@@ -14,8 +14,8 @@ import (
 	"chorus/internal/webhook"
 )
 
-// ReceiveWebhook takes a request for a hook, whose signature says that its sender has the hook's secret. The same
-// delivery has its effect once. A hook that is not there, or takes none, is told from a wrong signature by nobody.
+// ReceiveWebhook takes a request for a hook. Its signature proves that the sender has the hook's secret. A repeated
+// delivery has no further effect. A missing hook, or one without a webhook, gives the same error as a wrong signature.
 func (o *Handler) ReceiveWebhook(ctx context.Context, id string, h http.Header, body []byte) (operations.WebhookReceived, error) {
 	var out operations.WebhookReceived
 	found, err := o.rows.Hook(ctx, id)
@@ -35,7 +35,7 @@ func (o *Handler) ReceiveWebhook(ctx context.Context, id string, h http.Header, 
 		return out, err
 	}
 	if !json.Valid(body) || len(body) == 0 || body[0] != '{' {
-		body, _ = json.Marshal(map[string]string{"text": string(body)}) // of text it cannot fail
+		body, _ = json.Marshal(map[string]string{"text": string(body)}) // text always encodes
 	}
 	data := hook.BoundData(body, map[string]string{"event": d.Event, "delivery": d.ID})
 	if !found.Trigger.Holds(data) {

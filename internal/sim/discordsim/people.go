@@ -323,7 +323,7 @@ func (s *Sim) wait(ctx context.Context, what string, there func() bool) error {
 	}
 }
 
-// Messages is what stands in a channel, oldest first, ephemeral messages included.
+// Messages returns a channel's messages, oldest first, including ephemeral ones.
 func (s *Sim) Messages(channel string) ([]guild.Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

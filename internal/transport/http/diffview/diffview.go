@@ -139,7 +139,7 @@ func gitPath(line string) string {
 	return rest
 }
 
-// headPath is the path in "--- a/x"; "": there was no such file before.
+// headPath returns the path in "--- a/x"; "": the file did not exist before.
 func headPath(line string) string {
 	name := unquote(strings.TrimSuffix(strings.TrimPrefix(line, "--- "), "\t"))
 	if name == "/dev/null" {
@@ -148,7 +148,7 @@ func headPath(line string) string {
 	return strings.TrimPrefix(name, "a/")
 }
 
-// unquote reads a path that git put into quotation marks because of what is in it.
+// unquote parses a path that git has quoted.
 func unquote(path string) string {
 	if !strings.HasPrefix(path, `"`) {
 		return path

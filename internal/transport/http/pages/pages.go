@@ -1,11 +1,10 @@
 // Package pages serves the web pages of Chorus.
 //
-// It promises that everything can be read without JavaScript, that whatever a model, a tool
-// or a stranger wrote is shown as text, that pages show what the journal holds and keep nothing
-// in the browser but the theme, how changes are shown and, in its tab, what came of the commands that somebody typed, and that scripts, styles, fonts and images come from this server only.
+// It promises that everything can be read without JavaScript; that text from models, tools and strangers is shown as
+// text; that pages show the contents of the journal and store nothing in the browser but the theme, the view of changes
+// and, in its tab, the answers of typed commands; and that scripts, styles, fonts and images come from this server only.
 //
-// A page is a template. A conversation is updated by fragments that are rendered from the
-// same templates (live.go).
+// A page is a template. A conversation is updated by fragments that are rendered from the same templates (live.go).
 package pages
 
 import (
@@ -34,37 +33,39 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// Options configure the pages.
+// Options configures the pages.
 type Options struct {
 	Executor operation.Executor
 	Log      *slog.Logger
 	Version  string
-	// Recheck returns an error when a caller is no longer allowed in; streams call it because they outlive tokens. May be nil.
+	// Recheck returns an error if a caller no longer has access; streams call it because they outlive tokens. It may be nil.
 	Recheck func(context.Context, operation.Caller) error
 	// Stopping is closed when the server shuts down; streams end then.
 	Stopping <-chan struct{}
-	// Changes has a value after a run began or ended or an approval was requested or answered, until the context ends. nil: overviews are not updated.
+	// Changes sends a value after a run starts or ends or an approval is requested or answered, until the context ends. nil:
+	// overviews are not updated.
 	Changes func(context.Context) <-chan struct{}
 	Now     func() time.Time
-	// LoginReturned takes what a browser brings back from a login to an MCP server, and says the server's name. nil: there are no such logins.
+	// LoginReturned handles the values that a browser returns from a login to an MCP server, and returns the server's name.
+	// nil: there are no such logins.
 	LoginReturned func(context.Context, url.Values) (string, error)
-	// Shared is the conversation that the token of a link opens, before a number; 0: its end. nil: there are no links.
+	// Shared returns the conversation of a link's token, before a number; 0: its end. nil: there are no links.
 	Shared func(ctx context.Context, token string, before int64) (operations.SharedConversation, error)
-	// KeepDeleted is for how many days a deleted conversation can be brought back.
+	// KeepDeleted is for how many days a deleted conversation can be restored.
 	KeepDeleted int
 }
 
-// Pages is an http.Handler. Make it with New.
+// Pages is an http.Handler. Use New to create it.
 type Pages struct {
 	Options
 	mux       *http.ServeMux
 	templates map[string]func() (*template.Template, error)
 	fragments *template.Template
 	assets    *assets
-	visits    visits // of those who come with a link
+	visits    visits // of visitors with a link
 }
 
-// New makes the pages.
+// New creates the pages.
 func New(o Options) (*Pages, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Now == nil {
@@ -82,8 +83,8 @@ func New(o Options) (*Pages, error) {
 	return p, nil
 }
 
-// parse reads the templates. Every page is a copy of the layout and the fragments with its own "main", made when somebody looks at it:
-// all of them together are eleven megabytes.
+// parse parses the templates. Every page is a copy of the layout and the fragments with its own "main", made on first
+// use: all of them together take eleven megabytes.
 func (p *Pages) parse() error {
 	base, err := template.New("layout.html").Funcs(p.functions()).ParseFS(templateFiles, "templates/layout.html")
 	if err != nil {
@@ -96,7 +97,7 @@ func (p *Pages) parse() error {
 	if _, err := base.New("fragments.html").Parse(unindented(string(fragments))); err != nil {
 		return err
 	}
-	if p.fragments, err = base.Clone(); err != nil { // what was executed once cannot be copied any more
+	if p.fragments, err = base.Clone(); err != nil { // an executed template cannot be copied
 		return err
 	}
 	p.templates = map[string]func() (*template.Template, error){}
@@ -155,7 +156,7 @@ func (p *Pages) routes() {
 	p.page("POST /s/{id}/again", needs(operation.Chat, form(p.again)))
 	p.page("GET /approvals/{id}/always", needs(operation.Approve, p.proposal))
 	p.page("POST /approvals/{id}", needs(operation.Approve, form(p.answer)))
-	p.page("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request, _ operation.Caller) error { // a form that was shown once more is reloaded
+	p.page("GET /approvals/{id}", func(w http.ResponseWriter, r *http.Request, _ operation.Caller) error { // the page of a submitted form is reloaded
 		http.Redirect(w, r, "/approvals#ask-"+url.PathEscape(r.PathValue("id")), http.StatusSeeOther)
 		return nil
 	})
@@ -227,7 +228,7 @@ func (p *Pages) page(pattern string, serve handler) {
 	})
 }
 
-// statusOf is the HTTP status of an error.
+// statusOf returns the HTTP status of an error.
 func statusOf(err error) int {
 	status, ok := map[operation.Kind]int{operation.Invalid: 400, operation.Unsigned: 401, operation.Forbidden: 403, operation.NotFound: 404,
 		operation.Conflict: 409, operation.TooLarge: 413, operation.Busy: 429, operation.Unavailable: 503, operation.NoSpace: 507}[operation.KindOf(err)]
@@ -237,7 +238,7 @@ func statusOf(err error) int {
 	return status
 }
 
-// userMessage is the text of an error that callers may see. Internal errors go to the log.
+// userMessage returns the text of an error that callers may see. Internal errors go to the log.
 func (p *Pages) userMessage(err error) string {
 	if known, ok := errors.AsType[*operation.Error](err); ok {
 		return known.Message
@@ -282,18 +283,18 @@ type layout struct {
 	Title  string
 	Path   string
 	Caller operation.Caller
-	// MayWrite: the caller may change conversations.
+	// MayWrite means that the caller may change conversations.
 	MayWrite bool
-	Groups   []group // the pinned and the most recent conversations, for the side bar
+	Groups   []group // the pinned and the most recent conversations, for the sidebar
 	Pending  int     // number of pending approvals
 	Version  string
-	Plain    bool   // without navigation and side bar
+	Plain    bool   // without navigation and sidebar
 	Body     string // the class of a plain page; "": plain
 	Script   string
-	Style    string // besides that of all pages
+	Style    string // in addition to that of all pages
 }
 
-// maxListed is how many conversations the side bar shows.
+// maxListed is how many conversations the sidebar shows.
 const maxListed = 30
 
 func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layout {
@@ -311,7 +312,7 @@ func (p *Pages) layout(r *http.Request, by operation.Caller, title string) layou
 	return f
 }
 
-// names are the names of tokens by id, for callers who may see them.
+// names maps token ids to names, for callers who may see them.
 func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]string {
 	if !by.May(operation.Admin) {
 		return nil
@@ -327,7 +328,7 @@ func (p *Pages) names(ctx context.Context, by operation.Caller) map[string]strin
 	return out
 }
 
-// render writes a page; nothing is written when its template fails.
+// render writes a page; it writes nothing if the template fails.
 func (p *Pages) render(w http.ResponseWriter, status int, name string, data any) error {
 	var out bytes.Buffer
 	if err := p.execute(&out, name, "layout.html", data); err != nil {
