@@ -23,19 +23,19 @@ func Builtin() []platform.Command {
 		does.Choices = append(does.Choices, platform.Choice{Label: word, Value: word})
 	}
 	return []platform.Command{
-		{Name: "help", Description: "What can be typed here", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
-		{Name: "status", Description: "Agent, model, permissions, what is going on"},
+		{Name: "help", Description: "List the commands", Options: []platform.Option{{Name: "command", Description: "only this one, with its options"}}},
+		{Name: "status", Description: "Agent, model, permissions, current state"},
 		{Name: "cost", Description: "Tokens and money"},
-		{Name: "why", Description: "How an answer came about: what it knew, what was allowed and read, what it cost", Options: []platform.Option{{Name: "answer", Description: "2: the one before the last; or its address, which ends with #e and a number"}}},
+		{Name: "why", Description: "Explain an answer: what it knew, what was allowed and read, what it cost", Options: []platform.Option{{Name: "answer", Description: "2: the second to last; or its address, which ends with #e and a number"}}},
 		{Name: "diff", Description: "What has changed in the repository"},
 		{Name: "notes", Description: "The agent's work notes", Options: []platform.Option{does, {Name: "key", Description: "which note", Completes: true}, {Name: "text", Description: "what it says"}}},
-		{Name: "prompts", Description: "What MCP servers have ready: /server:prompt ARGUMENTS asks for it"},
+		{Name: "prompts", Description: "Prompts of MCP servers; use one with /server:prompt ARGUMENTS"},
 		{Name: "tools", Description: "What the agent can use"},
 		{Name: "model", Description: "Show or change the model", Options: []platform.Option{{Name: "name", Description: "the model that answers from the next message on", Completes: true}}},
 		{Name: "mode", Description: "Show or change the mode", Options: []platform.Option{modes}},
-		{Name: "steer", Description: "Interrupt the run with these words", Options: []platform.Option{{Name: "text", Description: "what the agent is told", Required: true}}},
-		{Name: "stop", Description: "End the run; all: what waits, too", Options: []platform.Option{{Name: "what", Description: "all: what waits, too", Choices: []platform.Choice{{Label: "all", Value: "all"}}}}},
-		{Name: "clear", Description: "Begin anew; the journal keeps what was said"},
+		{Name: "steer", Description: "Interrupt the run with a message", Options: []platform.Option{{Name: "text", Description: "the message", Required: true}}},
+		{Name: "stop", Description: "Stop the run; all: waiting messages too", Options: []platform.Option{{Name: "what", Description: "all: waiting messages too", Choices: []platform.Choice{{Label: "all", Value: "all"}}}}},
+		{Name: "clear", Description: "Clear the context; the journal keeps all messages"},
 	}
 }
 
@@ -67,7 +67,7 @@ func (t *turn) help(_ context.Context, about string) (string, error) {
 	for _, c := range t.list {
 		fmt.Fprintf(&b, "- `/%s` %s\n", c.Name, c.Description)
 	}
-	b.WriteString("\n`/help memory` says more about one of them. What contains spaces and is not the last stands in quotes, or behind its name: `when=\"every day at 9\"`.")
+	b.WriteString("\n`/help memory` explains one of them. Quote a value with spaces unless it is the last one, or name it: `when=\"every day at 9\"`.")
 	return b.String(), nil
 }
 
@@ -149,13 +149,13 @@ func (t *turn) mode(ctx context.Context, mode string) (string, error) {
 
 func (t *turn) steer(ctx context.Context, words string) (string, error) {
 	if words == "" {
-		return "", operation.InvalidField("line", "Say what the agent shall be told: /steer TEXT")
+		return "", operation.InvalidField("line", "Give the agent a message: /steer TEXT")
 	}
 	said, err := operations.Steer.Call(ctx, t.to, t.by, operations.SteerMessage{ID: t.session.ID, Message: words, Mode: chat.Interrupt})
 	if said.AsPrompt {
-		return "nothing is running, so it was said as a message", err
+		return "nothing is running, so it was sent as a message", err
 	}
-	return "the run is interrupted with these words", err
+	return "the run is interrupted with this message", err
 }
 
 func (t *turn) stop(ctx context.Context, what string) (string, error) {
@@ -168,7 +168,7 @@ func (t *turn) stop(ctx context.Context, what string) (string, error) {
 
 func (t *turn) clear(ctx context.Context, _ string) (string, error) {
 	done, err := operations.ClearSession.Call(ctx, t.to, t.by, operations.SessionRef{ID: t.session.ID})
-	return fmt.Sprintf("%d messages are left out from now on; the journal keeps them", done.Messages), err
+	return fmt.Sprintf("the agent no longer sees %d messages; the journal keeps them", done.Messages), err
 }
 
 func (t *turn) listSkills(ctx context.Context, _ string) (string, error) {
@@ -181,7 +181,7 @@ func (t *turn) listSkills(ctx context.Context, _ string) (string, error) {
 		fmt.Fprintf(&b, "- `/%s` %s\n", one.Name, one.Description)
 	}
 	if len(list) == 0 {
-		return "There are no skills here that are on; `/skill list` also shows those that wait for approval.", nil
+		return "No skills are on here; `/skill list` also shows those that need approval.", nil
 	}
 	return strings.TrimRight(b.String(), "\n"), nil
 }

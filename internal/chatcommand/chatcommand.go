@@ -89,7 +89,7 @@ func (t *turn) surroundings() slash.Surroundings {
 			return map[string]string{"memory": "channel", "session": t.session.ID, "agent": t.session.Agent}[what]
 		},
 		Refused: func(d *operation.Definition) string {
-			return fmt.Sprintf("Your token lacks the scope %s, which this needs.", d.Scope)
+			return fmt.Sprintf("This needs a token with the scope %s.", d.Scope)
 		},
 	}
 }
@@ -151,7 +151,7 @@ func unknown(name string, list []platform.Command) string {
 	if near := suggest.Best(strings.ToLower(name), names); near != "" {
 		return "There is no command /" + name + "; did you mean /" + near + "?"
 	}
-	return "There is no command /" + name + "; /help lists them. To send the words to the agent as they are, begin with something else than a slash."
+	return "There is no command /" + name + "; /help lists them. To send the text to the agent, start with something other than a slash."
 }
 
 // say sends text to the agent.

@@ -72,17 +72,17 @@ func (t *turn) answerAt(which string) (int64, error) {
 		if seq, err := strconv.ParseInt(strings.TrimPrefix(after, "e"), 10, 64); err == nil && seq > 0 {
 			return seq, nil
 		}
-		return 0, operation.InvalidField("line", "%.80q is no address of an answer; it ends with # and a number", which)
+		return 0, operation.InvalidField("line", "%.80q is not the address of an answer; one ends with # and a number", which)
 	}
 	if which == "" {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(which)
 	if err != nil || n < 1 {
-		return 0, operation.InvalidField("line", "/why takes a number: 2 is the answer before the last one; or the address of an answer, which ends with #e and a number")
+		return 0, operation.InvalidField("line", "/why takes a number, such as 2 for the second to last answer, or the address of an answer, which ends with #e and a number")
 	}
 	if n > len(t.session.Runs) {
-		return 0, operation.InvalidField("line", "only the last %d answers can be counted from the end; older ones are named by their address, such as #e12", len(t.session.Runs))
+		return 0, operation.InvalidField("line", "only the last %d answers can be counted from the end; use the address of older ones, such as #e12", len(t.session.Runs))
 	}
 	return t.session.Runs[n-1].Seq, nil
 }
@@ -181,7 +181,7 @@ func decidedBy(detail string, names map[string]string) string {
 // whyOutcome says how the run ended.
 func whyOutcome(run render.RunSteps) string {
 	if run.End == nil {
-		return "still on"
+		return "still running"
 	}
 	words := fmt.Sprintf("%s in %s and %s", run.End.Reason, text.Count(run.End.Steps, "step"), render.Duration(run.Ended.Sub(run.Began)))
 	if run.End.Error != nil {

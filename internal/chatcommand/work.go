@@ -22,7 +22,7 @@ func (t *turn) diff(ctx context.Context, _ string) (string, error) {
 }
 
 // notesUsage describes how to read and write notes.
-const notesUsage = "Say it like this: /notes, /notes get KEY, /notes set KEY TEXT, /notes clear [KEY]"
+const notesUsage = "Usage: /notes, /notes get KEY, /notes set KEY TEXT, /notes clear [KEY]"
 
 func (t *turn) notes(ctx context.Context, rest string) (string, error) {
 	word, rest := cut(rest)
@@ -80,7 +80,7 @@ func (t *turn) noteKeys(ctx context.Context, typed string) (out []platform.Choic
 func (t *turn) prompts(ctx context.Context, _ string) (string, error) {
 	list, err := operations.SessionPrompts.Call(ctx, t.to, t.by, t.ref())
 	if err != nil || len(list.Items) == 0 {
-		return "there are none; they come with MCP servers, which start with the first message", err
+		return "there are no prompts; MCP servers provide them, and they start with the first message", err
 	}
 	var b strings.Builder
 	for _, p := range list.Items {

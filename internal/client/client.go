@@ -64,7 +64,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	if strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return nil, errors.New("the token is no token: it holds blanks or characters that cannot be sent")
+		return nil, errors.New("the token is not valid: it contains spaces or characters that cannot be sent")
 	}
 	o.Timeout = positive(o.Timeout, time.Minute)
 	o.GiveUpAfter = positive(o.GiveUpAfter, 2*time.Minute)
@@ -110,10 +110,10 @@ func ParseURL(text string) (*url.URL, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("%q is no address of a server; say for example http://127.0.0.1:8420", text)
+		return nil, fmt.Errorf("%q is not the address of a server; write one like http://127.0.0.1:8420", text)
 	}
 	if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("the address of a server is only http(s)://host:port; the token is given in CHORUS_TOKEN or with --token-file")
+		return nil, fmt.Errorf("the address of a server must be http(s)://host:port; give the token in CHORUS_TOKEN or with --token-file")
 	}
 	return u, nil
 }

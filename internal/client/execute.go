@@ -27,11 +27,11 @@ const replayedHeader = "Idempotency-Replayed"
 // newRequest builds the request of an operation from its definition, from which the server also builds its route.
 func (c *Client) newRequest(ctx context.Context, d *operation.Definition, in any) (*http.Request, error) {
 	if len(d.HTTP) == 0 {
-		return nil, operation.Errorf(operation.Invalid, "%s cannot be asked of a server; run it where the server runs, without --server", d.Name)
+		return nil, operation.Errorf(operation.Invalid, "%s does not work with a server; run it where the server runs, without --server", d.Name)
 	}
 	v := reflect.ValueOf(in)
 	if name := unsendable(d, v); name != "" {
-		return nil, operation.InvalidField(name, "%s cannot be sent over the wire; leave it out", name)
+		return nil, operation.InvalidField(name, "%s cannot be sent to a server; leave it out", name)
 	}
 	method, path, _ := strings.Cut(d.HTTP[0].Route, " ")
 	inBody := method != http.MethodGet && method != http.MethodDelete && d.Shape != operation.Uploaded
@@ -133,7 +133,7 @@ func (c *Client) Execute(ctx context.Context, _ operation.Caller, d *operation.D
 	}
 	out, err := d.ParseOutput(data)
 	if err != nil {
-		return nil, operation.Errorf(operation.Failed, "%s answered something unexpected; is it a Chorus server? (%w)", c.base.Host, err)
+		return nil, operation.Errorf(operation.Failed, "%s sent an unexpected answer; is it a Chorus server? (%w)", c.base.Host, err)
 	}
 	if res.Header.Get(replayedHeader) != "" {
 		out = asRepeated(out)
@@ -189,7 +189,7 @@ func (c *Client) Follow(ctx context.Context, _ operation.Caller, d *operation.De
 			var item any
 			if err == nil {
 				if item, err = d.ParseOutput(data); err != nil {
-					err = operation.Errorf(operation.Failed, "%s answered something unexpected; is it a Chorus server? (%w)", c.base.Host, err)
+					err = operation.Errorf(operation.Failed, "%s sent an unexpected answer; is it a Chorus server? (%w)", c.base.Host, err)
 				}
 			}
 			if !yield(item, err) || err != nil {
@@ -227,7 +227,7 @@ func (c *Client) pieces(r *http.Request) (*pieces, *http.Response, error) {
 }
 
 func (p *pieces) silent() error {
-	return operation.Errorf(operation.Unavailable, "%s said nothing for %s; try again when it has less to do", p.client.base.Host, p.client.o.Silence)
+	return operation.Errorf(operation.Unavailable, "%s sent nothing for %s; try again when it is less busy", p.client.base.Host, p.client.o.Silence)
 }
 
 // Read implements io.Reader. Its errors are written for people.
@@ -244,7 +244,7 @@ func (p *pieces) Read(into []byte) (int, error) {
 		return n, p.silent()
 	}
 	return n, &operation.Error{Kind: operation.Unavailable, Err: err,
-		Message: fmt.Sprintf("%s broke off before the end, what came is not whole: ask again (%v)", p.client.base.Host, err)}
+		Message: fmt.Sprintf("%s broke off before the end, so the output is incomplete; try again (%v)", p.client.base.Host, err)}
 }
 
 func (p *pieces) Close() error {

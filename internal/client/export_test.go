@@ -60,7 +60,7 @@ func TestPartsAreNotTheWhole(t *testing.T) {
 		says    string
 	}{
 		"cut":    {0, func(w http.ResponseWriter, _ *http.Request) { begin(w, rebuilt); panic(http.ErrAbortHandler) }, "broke off before the end"},
-		"silent": {3 * time.Second, func(w http.ResponseWriter, r *http.Request) { begin(w, rebuilt); <-r.Context().Done() }, "said nothing for"},
+		"silent": {3 * time.Second, func(w http.ResponseWriter, r *http.Request) { begin(w, rebuilt); <-r.Context().Done() }, "sent nothing for"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +89,7 @@ func TestSilenceBeforeTheFirstPiece(t *testing.T) {
 	t.Parallel()
 	far := answering(t, 50*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	err := export(t.Context(), far, operation.Caller{}, operations.ExportRequest{ID: "s1", Format: operations.Markdown}, io.Discard)
-	if operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), "said nothing for") {
+	if operation.KindOf(err) != operation.Unavailable || !strings.Contains(err.Error(), "sent nothing for") {
 		t.Error(err)
 	}
 }

@@ -42,7 +42,7 @@ func (c *Client) problem(res *http.Response) error {
 	}
 	if res.StatusCode >= 300 && res.StatusCode < 400 {
 		out.Kind = operation.Unavailable
-		out.Message = fmt.Sprintf("%s sends us elsewhere, to %.200q; give that address as --server", c.base.Host, res.Header.Get("Location"))
+		out.Message = fmt.Sprintf("%s redirects to %.200q; give that address as --server", c.base.Host, res.Header.Get("Location"))
 		return out
 	}
 	data, _ := io.ReadAll(io.LimitReader(res.Body, maxProblem)) // the status is enough

@@ -147,7 +147,7 @@ func TestSearchOfNearWords(t *testing.T) {
 			t.Errorf("%s was taken for %s", query, meant)
 		}
 	}
-	if page := get(s, "/search.html?q=shedule").Body.String(); !strings.Contains(page, "Nothing was found for “shedule”. This is about “schedule”:") {
+	if page := get(s, "/search.html?q=shedule").Body.String(); !strings.Contains(page, "No matches for “shedule”. Showing matches for “schedule”:") {
 		t.Error("the page does not say what it looked for instead")
 	}
 	for pair, want := range map[[2]string]bool{{"guide", "guides"}: true, {"giude", "guide"}: true, {"quide", "guide"}: true, {"guide", "guide"}: false, {"gudie", "guides"}: false, {"abcde", "abdcf"}: false} {

@@ -27,7 +27,7 @@ func (s *Site) frame(root, title, query, main, current string, script bool) stri
 	if script {
 		write("<script type=\"module\" src=\"", root, "search.js\"></script>\n")
 	}
-	write("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to the content</a>\n<header><a class=\"brand\" href=\"", root, "index.html\">Chorus</a>",
+	write("</head>\n<body>\n<a class=\"skip\" href=\"#main\">Skip to content</a>\n<header><a class=\"brand\" href=\"", root, "index.html\">Chorus</a>",
 		"<form role=\"search\" action=\"", root, "search.html\"><input type=\"search\" name=\"q\" value=\"", html.EscapeString(query), "\" placeholder=\"Search the guides\" aria-label=\"Search the guides\"></form></header>\n",
 		"<div class=\"body\">\n<nav aria-label=\"All pages\">\n")
 	group := ""
@@ -52,7 +52,7 @@ func (s *Site) frame(root, title, query, main, current string, script bool) stri
 // index is the start page.
 func (s *Site) index() string {
 	var b strings.Builder
-	b.WriteString("<h1>Chorus</h1>\n<p class=\"lead\">One program that puts agents where people talk and lets them do real work, so that it can be trusted. New here? Begin with the tutorial that fits you.</p>\n")
+	b.WriteString("<h1>Chorus</h1>\n<p class=\"lead\">One program that puts AI agents where people talk and lets them do real work that you can trust. New here? Start with the tutorial that fits you.</p>\n")
 	group := ""
 	for _, p := range s.Pages {
 		if p.Group != group {
@@ -75,12 +75,12 @@ func (s *Site) results(query string) string {
 	hits, meant := s.Search(query)
 	switch {
 	case strings.TrimSpace(query) == "":
-		b.WriteString("<p>Type a word above.</p>")
+		b.WriteString("<p>Enter a word above.</p>")
 	case len(hits) == 0:
-		fmt.Fprintf(&b, "<p>Nothing was found for “%s”. Fewer or other words may help.</p>", html.EscapeString(query))
+		fmt.Fprintf(&b, "<p>No matches for “%s”. Try fewer or different words.</p>", html.EscapeString(query))
 	default:
 		if meant != "" {
-			fmt.Fprintf(&b, "<p>Nothing was found for “%s”. This is about “%s”:</p>", html.EscapeString(query), html.EscapeString(meant))
+			fmt.Fprintf(&b, "<p>No matches for “%s”. Showing matches for “%s”:</p>", html.EscapeString(query), html.EscapeString(meant))
 		}
 		b.WriteString("<ol>")
 		for _, h := range hits {
@@ -103,7 +103,7 @@ func (h Hit) html() string {
 // ServeHTTP serves the site.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "there is nothing here but pages to read", http.StatusMethodNotAllowed)
+		http.Error(w, "only pages can be read here", http.StatusMethodNotAllowed)
 		return
 	}
 	h := w.Header()
@@ -129,7 +129,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, s.frame(up(name), "Not found", "", "<h1>There is no such page</h1><p>Look for it above, or in the list.</p>", "", false))
+		fmt.Fprint(w, s.frame(up(name), "Not found", "", "<h1>Page not found</h1><p>Search for it above, or look in the list.</p>", "", false))
 	}
 }
 

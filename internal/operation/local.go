@@ -71,7 +71,7 @@ func (l *Local) handler(d *Definition) (any, error) {
 func (l *Local) enter(ctx context.Context, by Caller, d *Definition, in any) error {
 	if d.Scope != "" {
 		if by.Principal.ID == "" {
-			return Errorf(Unsigned, "it is not known who asks for this; sign in, or send a token")
+			return Errorf(Unsigned, "you are not signed in; sign in, or send a token")
 		}
 		if !by.May(d.Scope) {
 			return Errorf(Forbidden, "this needs a token with the scope %s; `chorus token create --scopes %s` makes one", d.Scope, d.Scope)

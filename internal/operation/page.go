@@ -49,12 +49,12 @@ func Limit(asked, otherwise, most int) int {
 
 // BadCursor is the error for a cursor that no page returned.
 func BadCursor() error {
-	return InvalidField("cursor", "cursor: it is not one that was given; leave it out to begin")
+	return InvalidField("cursor", "cursor: it is not from this list; leave it out to start")
 }
 
 // ChangedList is the error for a cursor whose item is gone, in a list that cannot continue without it.
 func ChangedList() error {
-	return InvalidField("cursor", "cursor: the list has changed; begin again without a cursor")
+	return InvalidField("cursor", "cursor: the list has changed; start again without a cursor")
 }
 
 // Pages runs a list operation page by page. The limit of the input is the total number of items; 0: all. An output

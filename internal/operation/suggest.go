@@ -9,13 +9,13 @@ import (
 
 // Prefix is the part of a name typed so far.
 type Prefix struct {
-	Noun   string `json:"noun" minLen:"1" maxLen:"64" doc:"what kind of thing: agent, session, model …"`
-	Prefix string `json:"prefix,omitempty" maxLen:"200" doc:"how its name begins"`
+	Noun   string `json:"noun" minLen:"1" maxLen:"64" doc:"the kind of name: agent, session, model …"`
+	Prefix string `json:"prefix,omitempty" maxLen:"200" doc:"the start of the name"`
 }
 
 // Names suggests names for completion. Local runs it itself, with its nouns.
 var Names = New(Info{
-	Name: "name.suggest", Help: "Suggest names that begin with a prefix", Scope: Read, Errors: []Kind{NotFound},
+	Name: "name.suggest", Help: "Suggest names with a prefix", Scope: Read, Errors: []Kind{NotFound},
 	HTTP: []HTTP{{Route: "GET /api/names/{noun}", ID: "suggestNames", Tag: "system"}},
 }, namer.names)
 
@@ -130,5 +130,5 @@ func Complete(ctx context.Context, to Executor, by Caller, noun, text string) (s
 	if len(list.Items) > 5 {
 		some += ", …"
 	}
-	return text, InvalidField(noun, "%d %ss begin with %s (%s); give more of the name", len(list.Items), noun, text, some)
+	return text, InvalidField(noun, "%d %ss start with %s (%s); give more of the name", len(list.Items), noun, text, some)
 }

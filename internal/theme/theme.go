@@ -96,7 +96,7 @@ func Names() []string { return []string{Auto, Dark, Light, HighContrast, Termina
 // About describes a theme in a few words.
 func About(name string) string {
 	return map[string]string{
-		Auto: "dark or light, as the terminal says that its background is", Dark: "for dark backgrounds", Light: "for light backgrounds",
+		Auto: "dark or light, matching the terminal's background", Dark: "for dark backgrounds", Light: "for light backgrounds",
 		HighContrast: "strong colours and bold text, nothing faint", Terminal: "the sixteen colours of the terminal's own palette", None: "no colours at all",
 	}[name]
 }

@@ -300,8 +300,8 @@ func TestListsHavePages(t *testing.T) {
 			t.Errorf("%s gives %s, not %s", tool, got, want)
 		}
 	}
-	h.refused(root, operation.Invalid, "leave it out to begin", "list_notes", `{"project_id":"site","cursor":"nonsense"}`)
-	h.refused(root, operation.Invalid, "begin again without a cursor", "list_repos", `{"cursor":"nonsense"}`)
-	h.refused(root, operation.Invalid, "leave it out to begin", "list_projects", `{"cursor":"No Such"}`)
-	h.refused(root, operation.Invalid, "leave it out to begin", "get_recent_events", `{"cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "leave it out to start", "list_notes", `{"project_id":"site","cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "start again without a cursor", "list_repos", `{"cursor":"nonsense"}`)
+	h.refused(root, operation.Invalid, "leave it out to start", "list_projects", `{"cursor":"No Such"}`)
+	h.refused(root, operation.Invalid, "leave it out to start", "get_recent_events", `{"cursor":"nonsense"}`)
 }

@@ -69,7 +69,7 @@ async function search(query) {
     words = nearWords(index, words);
     hits = find(index, words);
     meant = document.createElement("p");
-    meant.textContent = `Nothing was found for “${query}”. This is about “${words.join(" ")}”:`;
+    meant.textContent = `No matches for “${query}”. Showing matches for “${words.join(" ")}”:`;
   }
   const list = document.createElement("ol");
   for (const [, e] of hits) {
@@ -80,7 +80,7 @@ async function search(query) {
     item.append(link, text);
     list.append(item);
   }
-  if (!hits.length) place.textContent = `Nothing was found for “${query}”. Fewer or other words may help.`;
+  if (!hits.length) place.textContent = `No matches for “${query}”. Try fewer or different words.`;
   else place.replaceChildren(...(meant ? [meant] : []), list);
 }
 

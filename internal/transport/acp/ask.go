@@ -70,7 +70,7 @@ func (s *session) await(ctx context.Context, id string) {
 	} else {
 		why := "the question was closed in the editor"
 		if err != nil {
-			why = "the editor cannot ask: " + err.Error()
+			why = "the editor could not ask: " + err.Error()
 		}
 		err = s.inner.Answer(ctx, id, false, why, false)
 	}

@@ -42,12 +42,12 @@ func (s *session) read(ctx context.Context, blocks []sdk.ContentBlock) (string, 
 				return "", err
 			}
 		case b.Audio != nil:
-			return "", errors.New("sound cannot be read; write it out")
+			return "", errors.New("audio is not supported; send text")
 		}
 	}
 	said := strings.TrimSpace(strings.Join(words, ""))
 	if said == "" {
-		return "", errors.New("there are no words in the prompt")
+		return "", errors.New("the prompt has no text")
 	}
 	return said, nil
 }

@@ -181,7 +181,7 @@ func (s *session) item(item repl.Item, past bool) {
 	case chat.Refused:
 		s.refused(b)
 	case chat.Deleted:
-		s.refused(chat.Refused{Seq: b.Seq, Why: "it was taken back"})
+		s.refused(chat.Refused{Seq: b.Seq, Why: "it was cancelled"})
 	case chat.RunEnded:
 		s.runEnded(b, past)
 	}
@@ -334,7 +334,7 @@ func (s *session) refused(b chat.Refused) {
 		if w.cancelled {
 			return outcome{response: sdk.PromptResponse{StopReason: sdk.StopReasonCancelled}}
 		}
-		return outcome{err: &sdk.RequestError{Code: -32603, Message: "not taken: " + b.Why}}
+		return outcome{err: &sdk.RequestError{Code: -32603, Message: "not accepted: " + b.Why}}
 	})
 }
 

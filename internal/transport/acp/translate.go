@@ -65,7 +65,7 @@ func (t *translator) event(e chat.Event, mine bool) []sdk.SessionUpdate {
 	case chat.ToolRan:
 		return t.ran(callID(cmp.Or(e.Run, t.run), b.Call), b)
 	case chat.Compacted:
-		return []sdk.SessionUpdate{sdk.UpdateAgentThoughtText("The conversation so far was summed up to make room.\n")}
+		return []sdk.SessionUpdate{sdk.UpdateAgentThoughtText("The conversation so far was summarised to make room.\n")}
 	case chat.RunEnded:
 		t.begin(-1, 0)
 		t.closed = true

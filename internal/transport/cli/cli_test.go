@@ -209,7 +209,7 @@ func TestMistakesInCommandLines(t *testing.T) {
 		}
 	}
 	// What the operation says is wrong is no mistake in the command line unless somebody says so.
-	for line, says := range map[string]string{"cup create m": "at least 2 characters", "cup pour mu": "2 cups begin with mu", "cup watch tea": "it fell"} {
+	for line, says := range map[string]string{"cup create m": "at least 2 characters", "cup pour mu": "2 cups start with mu", "cup watch tea": "it fell"} {
 		if _, err := run(t, &cupboard{}, nil, strings.Fields(line)...); err == nil || errors.Is(err, errUsage) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", line, err)
 		}

@@ -24,14 +24,14 @@ type askRequest struct {
 }
 
 const askSchema = `{"type":"object","additionalProperties":false,"required":["message"],"properties":{` +
-	`"message":{"type":"string","minLength":1,"maxLength":1000000,"description":"what is said"},` +
+	`"message":{"type":"string","minLength":1,"maxLength":1000000,"description":"the message"},` +
 	`"id":{"type":"string","maxLength":1024,"description":"the session's id; left out: a new session"},` +
 	`"agent":{"type":"string","maxLength":64,"description":"who answers in a new session; left out: the default agent"},` +
-	`"workspacePath":{"type":"string","maxLength":4096,"description":"the folder a new session works in; left out: one of its own"},` +
-	`"seconds":{"type":"integer","minimum":1,"maximum":3600,"default":300,"description":"how long to wait for the answer; the agent goes on afterwards"}}}`
+	`"workspacePath":{"type":"string","maxLength":4096,"description":"the folder a new session works in; left out: its own"},` +
+	`"seconds":{"type":"integer","minimum":1,"maximum":3600,"default":300,"description":"how long to wait for the answer; the agent continues afterwards"}}}`
 
-const askText = "Say something to an agent and wait for its answer. The answer comes with the session's id, to go on with. status is done; " +
-	"waiting where the agent waits for an approval, which approvals names; running where it takes longer than seconds: session_messages reads what comes then; " +
+const askText = "Send a message to an agent and wait for its answer. The answer has the session's id, to continue with. status is done; " +
+	"waiting if the agent waits for an approval, which approvals names; running if it takes longer than seconds: read the rest with session_messages; " +
 	"or failed. Cancelling the call stops the agent."
 
 // defaultAsk and maxAsk limit how long a call waits.

@@ -473,7 +473,7 @@ func TestAskAsATask(t *testing.T) {
 	if said := mine.call("tasks/list", `{}`, nil); strings.Count(said, `"taskId"`) != 2 {
 		t.Errorf("%s", said)
 	}
-	if said := mine.call("tasks/cancel", ref, nil); !strings.Contains(said, "the task is over") {
+	if said := mine.call("tasks/cancel", ref, nil); !strings.Contains(said, "the task has ended") {
 		t.Errorf("%s", said)
 	}
 	if said := mine.call("tools/call", `{"name":"session_list","arguments":{},"task":{}}`, nil); !strings.Contains(said, `"code":-32601`) {

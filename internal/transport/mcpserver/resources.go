@@ -47,23 +47,23 @@ type single struct {
 
 func singles() []single {
 	return []single{
-		{approvalsURI, "approval", "An approval with everything there is to know.", operations.GetApproval.Definition, "approval"},
-		{schedulesURI, "schedule", "A schedule with its next dates and what became of the last ones.", operations.GetSchedule.Definition, "schedule"},
-		{agentsURI, "agent", "An agent with all that shapes its answers.", operations.GetAgent.Definition, "agent"},
+		{approvalsURI, "approval", "An approval with all details.", operations.GetApproval.Definition, "approval"},
+		{schedulesURI, "schedule", "A schedule with its next dates and last runs.", operations.GetSchedule.Definition, "schedule"},
+		{agentsURI, "agent", "An agent with everything that shapes its answers.", operations.GetAgent.Definition, "agent"},
 		{projectsURI, "project", "A project with its repositories and how many tasks it has.", operations.GetProject.Definition, "project"},
-		{tasksURI, "task", "A task with where it stands, what it needs and its subtasks. It can be subscribed to.", operations.GetTask.Definition, "task"},
+		{tasksURI, "task", "A task with its state, what it needs and its subtasks. Clients can subscribe to it.", operations.GetTask.Definition, "task"},
 	}
 }
 
 // lists are the resources that everybody has: the outputs of list operations.
 func lists() []sdk.Resource {
 	return []sdk.Resource{
-		{URI: threadsURI, Name: "threads", Description: "The threads that were active last.", MIMEType: jsonMedia},
+		{URI: threadsURI, Name: "threads", Description: "The most recently active threads.", MIMEType: jsonMedia},
 		{URI: approvalsURI, Name: "approvals", Description: "Pending approvals.", MIMEType: jsonMedia},
 		{URI: schedulesURI, Name: "schedules", Description: "Schedules, the newest first.", MIMEType: jsonMedia},
 		{URI: agentsURI, Name: "agents", Description: "Agents.", MIMEType: jsonMedia},
 		{URI: projectsURI, Name: "projects", Description: "Projects.", MIMEType: jsonMedia},
-		{URI: tasksURI, Name: "tasks", Description: "Tasks that are not over, the most urgent first.", MIMEType: jsonMedia},
+		{URI: tasksURI, Name: "tasks", Description: "Open tasks, most urgent first.", MIMEType: jsonMedia},
 	}
 }
 
@@ -82,9 +82,9 @@ func (s *Server) addResources(to *sdk.Server) {
 		})
 	}
 	to.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: threadsURI + "/{id}", Name: "thread", MIMEType: jsonMedia,
-		Description: "A thread with the newest of what was said and done in it."}, s.readThread)
+		Description: "A thread with its newest messages and tool calls."}, s.readThread)
 	to.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: threadsURI + "/{id}{?" + earlier + "}", Name: "earlier part of a thread", MIMEType: jsonMedia,
-		Description: "What was said and done in a thread before a number: the one that the newer part names."}, s.readThread)
+		Description: "The messages and tool calls of a thread before a number, which the newer part names."}, s.readThread)
 	for _, one := range singles() {
 		to.AddResourceTemplate(&sdk.ResourceTemplate{URITemplate: one.uri + "/{id}", Name: one.name, Description: one.help, MIMEType: jsonMedia},
 			func(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
@@ -132,7 +132,7 @@ func (s *Server) read(ctx context.Context, req *sdk.ReadResourceRequest, d *oper
 		return nil, err
 	}
 	if len(data) > maxResource {
-		return nil, operation.Errorf(operation.TooLarge, "%s is larger than 256 kB; use the tools, which can ask for less", req.Params.URI)
+		return nil, operation.Errorf(operation.TooLarge, "%s is larger than 256 kB; use the tools to read less", req.Params.URI)
 	}
 	return contents(req, data), nil
 }
@@ -148,7 +148,7 @@ func (s *Server) unreadable(req *sdk.ReadResourceRequest, err error) error {
 		return sdk.ResourceNotFoundError(req.Params.URI)
 	case operation.Failed:
 		s.o.Log.Warn("a resource could not be read", "component", "mcp", "event", "resource_failed", "uri", req.Params.URI, "error", err.Error())
-		return operation.Errorf(operation.Failed, "this failed inside Chorus; its log says why")
+		return operation.Errorf(operation.Failed, "internal error; the log of Chorus has the details")
 	default:
 		return err
 	}

@@ -211,7 +211,7 @@ func (s *Server) cancelTask(ctx context.Context, _ *sdk.ServerSession, in *taskR
 	case err != nil:
 		return nil, err
 	case state.Status != taskWorking:
-		return nil, errTask("the task is over: it is " + state.Status)
+		return nil, errTask("the task has ended: it is " + state.Status)
 	}
 	s.tasks.end(t, taskCancelled, "")
 	t.cancel()
@@ -250,7 +250,7 @@ func (l *tasks) get(owner, id string) (*task, *taskState, error) {
 	defer l.mu.Unlock()
 	t := l.list[id]
 	if t == nil || t.owner != owner || time.Now().After(t.ends) {
-		return nil, nil, errTask("there is no such task; it may have been forgotten")
+		return nil, nil, errTask("there is no such task; it may have expired")
 	}
 	state := t.state
 	return t, &state, nil

@@ -46,9 +46,9 @@ func TestGuidesAsFilesAreSearched(t *testing.T) {
 	}
 	// What is misspelt or has another ending is found by the same rule as on a server.
 	for _, query := range []string{"shedule", "scheduling", "discrod", "xyzzyplugh"} {
-		want := "Fewer or other words may help."
+		want := "Try fewer or different words."
 		if _, meant := site.Search(query); meant != "" {
-			want = "This is about “" + meant + "”:"
+			want = "Showing matches for “" + meant + "”:"
 		}
 		p.visit("/search.html?q=" + query)
 		p.until(`document.getElementById("results").textContent.includes(` + strconv.Quote(want) + `)`)
