@@ -117,7 +117,7 @@ func searchTool(c Channel) tool.Tool {
 
 func nothing(q Query) string {
 	if q.Older {
-		return "Nothing was found, also not in the older history that could be read."
+		return "Nothing was found, not even in the older history that could be read."
 	}
 	return "Nothing was found in what I have heard here. Set older to look through the channel's history too."
 }

@@ -254,7 +254,7 @@ var (
 func lineRef(ref string) (at int, hash string, err error) {
 	m := refForm().FindStringSubmatch(ref)
 	if m == nil {
-		return 0, "", tool.Mistake(fmt.Sprintf("%q is no line: write number#hash as read shows it, such as 12#%s.", ref, lineHash("hello world", 1)))
+		return 0, "", tool.Mistake(fmt.Sprintf("%q is not a line: write number#hash as read shows it, such as 12#%s.", ref, lineHash("hello world", 1)))
 	}
 	n, _ := strconv.Atoi(m[1])
 	if n == 0 {

@@ -57,7 +57,7 @@ func TestHashlineEdit(t *testing.T) {
 			"f: edits 1 and 2 are about the same lines: make one of them.", true, abc},
 		{"nothing changes", "hashline_edit", `{"path":"f","edits":[{"op":"replace","pos":"2#WS","lines":["bbb"]}]}`, abc, "Nothing changed: f has these lines already.", false, abc},
 		{"past the end", "hashline_edit", `{"path":"f","edits":[{"op":"replace","pos":"9#WS"}]}`, abc, "f: edit 1: there is no line 9; the file has 3.", true, abc},
-		{"no line", "hashline_edit", `{"path":"f","edits":[{"op":"replace","pos":"bbb"}]}`, abc, `f: edit 1: "bbb" is no line: write number#hash as read shows it, such as 12#MM.`, true, abc},
+		{"no line", "hashline_edit", `{"path":"f","edits":[{"op":"replace","pos":"bbb"}]}`, abc, `f: edit 1: "bbb" is not a line: write number#hash as read shows it, such as 12#MM.`, true, abc},
 		{"unknown", "hashline_edit", `{"path":"f","edits":[{"op":"drop","pos":"2#WS","lines":["x"]}]}`, abc, `f: edit 1: unknown op "drop"; there are replace, append and prepend.`, true, abc},
 		{"unknown, without a line", "hashline_edit", `{"path":"f","edits":[{"op":"drop","lines":["x"]}]}`, abc, `f: edit 1: unknown op "drop"; there are replace, append and prepend.`, true, abc},
 		{"missing", "hashline_edit", `{"path":"g","edits":[{"op":"append","lines":["x"]}]}`, abc, "g does not exist. Use write for a new file.", true, abc},
@@ -84,14 +84,14 @@ func TestHashlineEdit(t *testing.T) {
 func TestReadShowsHashes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, map[string]string{"f": "\ufeffaaa\r\nbbb \n}\n" + strings.Repeat("x", 3000)})
-	want(t, p.call("read", `{"path":"f","limit":1}`), "     1\taaa\n[Showing lines 1-1 of 4. Go on with offset=2.]", false)
+	want(t, p.call("read", `{"path":"f","limit":1}`), "     1\taaa\n[Showing lines 1-1 of 4. Continue with offset=2.]", false)
 	p.roots.ShowLineHashes(true)
 	text := p.call("read", `{"path":"f"}`).Blocks.Text()
 	if want := "1#RH|aaa\n2#WS|bbb \n3#" + lineHash("}", 3) + "|}\n4|xxx"; !strings.HasPrefix(text, want) {
 		t.Errorf("%.80q, want %q", text, want)
 	}
 	p.roots.ShowLineHashes(false)
-	want(t, p.call("read", `{"path":"f","offset":2,"limit":1}`), "     2\tbbb \n[Showing lines 2-2 of 4. Go on with offset=3.]", false)
+	want(t, p.call("read", `{"path":"f","offset":2,"limit":1}`), "     2\tbbb \n[Showing lines 2-2 of 4. Continue with offset=3.]", false)
 }
 
 // TestHashlineRule: lines that no edit names are the same bytes as before, edits in any order

@@ -38,7 +38,7 @@ func TestListFiles(t *testing.T) {
 		{"bad glob", "list_files", `{"glob":"[a"}`, `"[a" is not a glob.`, true},
 		{"missing", "list_files", `{"path":"none"}`, "none does not exist.", true},
 		{"a file", "list_files", `{"path":"a.go"}`, "a.go", false},
-		{"a link out", "list_files", `{"path":"out"}`, "out is refused: a link on the way leads outside of the workspace.", true},
+		{"a link out", "list_files", `{"path":"out"}`, "out is refused: a link in the path leads outside of the workspace.", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (e *busyError) Error() string {
 
 // busy returns what a model is told about it.
 func busy(err *busyError) error {
-	return tool.Mistake(fmt.Sprintf("%s Waited %d s and changed nothing: do something else first and try again, or ask there how long it will take.",
+	return tool.Mistake(fmt.Sprintf("%s Waited %d s and changed nothing: do something else first and try again, or ask in that conversation how long it will take.",
 		err.Error(), int(lockWait/time.Second)))
 }
 

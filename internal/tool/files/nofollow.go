@@ -19,7 +19,7 @@ import (
 // path name by name, each time from the open folder: no link that appears later can lead it elsewhere.
 
 // errChanged means that the path to a file is not the one that was checked.
-var errChanged = errors.New("a link or folder on the way has just been changed; nothing was done, try again")
+var errChanged = errors.New("a link or folder in the path has just been changed; nothing was done, try again")
 
 // judged refuses a path that leads elsewhere than when the call was
 // judged, or to a file that has gained other names since.

@@ -43,7 +43,7 @@ func (p *plan) commit() error {
 			failed = errors.Join(failed, step())
 		}
 		if failed != nil {
-			return tool.Mistake(fmt.Sprintf("%s The patch was begun and could not be taken back whole: %s", err, failed))
+			return tool.Mistake(fmt.Sprintf("%s The patch was partly applied and could not be undone completely: %s", err, failed))
 		}
 		return tool.Mistake(err.Error() + " Nothing was changed.")
 	}

@@ -130,7 +130,7 @@ func TestRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = plan.commit()
-	if err == nil || !strings.HasSuffix(err.Error(), "Nothing was changed.") && !strings.Contains(err.Error(), "could not be taken back") {
+	if err == nil || !strings.HasSuffix(err.Error(), "Nothing was changed.") && !strings.Contains(err.Error(), "could not be undone") {
 		t.Errorf("commit: %v", err)
 	}
 	if err := os.RemoveAll(blocked); err != nil {

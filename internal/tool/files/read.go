@@ -204,9 +204,9 @@ func (w *window) render(name string) string {
 	case w.shown == 0:
 		return fmt.Sprintf("[No lines: %s has %d lines, offset %d is past its end.]", name, w.total, w.first)
 	case w.more:
-		return fmt.Sprintf("%s[Showing lines %d-%d of more than %d. Go on with offset=%d.]", w.out.String(), w.first, last, w.total, last+1)
+		return fmt.Sprintf("%s[Showing lines %d-%d of more than %d. Continue with offset=%d.]", w.out.String(), w.first, last, w.total, last+1)
 	case last < w.total:
-		return fmt.Sprintf("%s[Showing lines %d-%d of %d. Go on with offset=%d.]", w.out.String(), w.first, last, w.total, last+1)
+		return fmt.Sprintf("%s[Showing lines %d-%d of %d. Continue with offset=%d.]", w.out.String(), w.first, last, w.total, last+1)
 	case w.first > 1:
 		return fmt.Sprintf("%s[Showing lines %d-%d of %d.]", w.out.String(), w.first, last, w.total)
 	}

@@ -39,11 +39,11 @@ func TestRead(t *testing.T) {
 		failed                 bool
 	}{
 		{"whole", "read", `{"path":"five"}`, "     1\tl1\n     2\tl2\n     3\tl3\n     4\tl4\n     5\tl5", false},
-		{"range", "read", `{"path":"ten","offset":3,"limit":2}`, "     3\tl3\n     4\tl4\n[Showing lines 3-4 of 10. Go on with offset=5.]", false},
-		{"their range", "ReadFile", `{"path":"ten","startLine":3,"endLine":4}`, "     3\tl3\n     4\tl4\n[Showing lines 3-4 of 10. Go on with offset=5.]", false},
+		{"range", "read", `{"path":"ten","offset":3,"limit":2}`, "     3\tl3\n     4\tl4\n[Showing lines 3-4 of 10. Continue with offset=5.]", false},
+		{"their range", "ReadFile", `{"path":"ten","startLine":3,"endLine":4}`, "     3\tl3\n     4\tl4\n[Showing lines 3-4 of 10. Continue with offset=5.]", false},
 		{"to the end", "view", `{"path":"ten","offset":10}`, "    10\tl10\n[Showing lines 10-10 of 10.]", false},
 		{"past the end", "view", `{"path":"five","offset":99}`, "[No lines: five has 5 lines, offset 99 is past its end.]", false},
-		{"before the start", "view", `{"path":"five","offset":-3,"limit":1}`, "     1\tl1\n[Showing lines 1-1 of 5. Go on with offset=2.]", false},
+		{"before the start", "view", `{"path":"five","offset":-3,"limit":1}`, "     1\tl1\n[Showing lines 1-1 of 5. Continue with offset=2.]", false},
 		{"no last newline", "read_file", `{"path":"no-end"}`, "     1\ta\n     2\tb", false},
 		{"crlf", "read", `{"path":"crlf"}`, "     1\ta\n     2\tb", false},
 		{"empty", "read", `{"path":"empty"}`, "(empty file)", false},
@@ -73,7 +73,7 @@ func TestReadStaysWithinLimits(t *testing.T) {
 		"many": numbered(5000), "heavy": strings.Repeat(strings.Repeat("x", 999)+"\n", 200), "one": strings.Repeat("ü", 100<<10),
 	})
 	want := map[string]string{
-		"many": "  2000\tl2000\n[Showing lines 1-2000 of 5000. Go on with offset=2001.]", "heavy": "of 200. Go on with offset=51.]", "one": "[line cut, it has 204800 bytes]",
+		"many": "  2000\tl2000\n[Showing lines 1-2000 of 5000. Continue with offset=2001.]", "heavy": "of 200. Continue with offset=51.]", "one": "[line cut, it has 204800 bytes]",
 	}
 	for name, end := range want {
 		res := p.call("read", `{"path":"`+name+`","limit":99999}`)
@@ -99,7 +99,7 @@ func TestReadHugeFile(t *testing.T) {
 		t.Skip(err)
 	}
 	res := p.call("read", `{"path":"huge","offset":2,"limit":1}`)
-	want(t, res, "     2\tsecond\n[Showing lines 2-2 of more than 3. Go on with offset=3.]", false)
+	want(t, res, "     2\tsecond\n[Showing lines 2-2 of more than 3. Continue with offset=3.]", false)
 }
 
 func TestReadCancelled(t *testing.T) {

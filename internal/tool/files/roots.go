@@ -432,11 +432,11 @@ func (r *Roots) explain(place Place, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return tool.Mistake(name + " does not exist.")
 	case strings.Contains(inner.Error(), "escapes"):
-		return tool.Mistake(name + " is refused: a link on the way leads outside of the workspace.")
+		return tool.Mistake(name + " is refused: a link in the path leads outside of the workspace.")
 	case errors.Is(err, syscall.ENOTDIR):
 		return tool.Mistake(name + ": a part of the path is not a directory.")
 	case errors.Is(err, syscall.ELOOP):
-		return tool.Mistake(name + ": too many links on the way.")
+		return tool.Mistake(name + ": too many links in the path.")
 	}
 	return tool.Mistake(name + ": " + inner.Error() + ".")
 }

@@ -194,7 +194,7 @@ func (c *commit) left() string {
 		fmt.Fprintf(&b, "\n[Left out because a rule keeps them from being read unasked: %d.]", n)
 	}
 	if len(c.skipped) > 0 {
-		fmt.Fprintf(&b, "\n[Left out because they are repositories of their own: %s.]", text.OneLine(strings.Join(c.skipped, ", ")))
+		fmt.Fprintf(&b, "\n[Left out because they are separate repositories: %s.]", text.OneLine(strings.Join(c.skipped, ", ")))
 	}
 	return b.String()
 }

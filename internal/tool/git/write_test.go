@@ -139,7 +139,7 @@ func TestCommitRunsNothing(t *testing.T) {
 	put(t, filepath.Join(dir, "nested"), "x", "x\n")
 	put(t, dir, "a.txt", "two\n")
 	_ = os.Remove(proof)
-	wantText(t, call(t, s, "git_commit", `{"message":"x"}`), false, "Committed 2 files", "repositories of their own: nested.")
+	wantText(t, call(t, s, "git_commit", `{"message":"x"}`), false, "Committed 2 files", "separate repositories: nested.")
 	if data, err := os.ReadFile(proof); err == nil {
 		t.Errorf("ran: %s", data)
 	}

@@ -100,7 +100,7 @@ func (l *live) begin(p *pending) (end func()) {
 	}
 }
 
-var errNoCall = errors.New("nothing may be asked for outside of a tool call")
+var errNoCall = errors.New("requests are only allowed during a tool call")
 
 // during returns the tool call in which a server asks something: the last one that began,
 // because the protocol does not say. The call's deadline is paused while the server is

@@ -146,10 +146,10 @@ func (c *roundTripper) refused() error {
 	switch status := c.status.Load(); status {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		if scope, _ := c.scope.Load().(string); status == http.StatusForbidden && scope != "" && c.token != nil {
-			return &configError{fmt.Errorf("its login allows too little: log in again with chorus mcp login %s --scope '%s'", c.name, scope)}
+			return &configError{fmt.Errorf("its login lacks a permission: log in again with chorus mcp login %s --scope '%s'", c.name, scope)}
 		}
 		if c.token != nil {
-			return &configError{fmt.Errorf("it wants to know who asks (HTTP %d): log in with chorus mcp login %s, or name a header in its configuration", status, c.name)}
+			return &configError{fmt.Errorf("it requires a login (HTTP %d): log in with chorus mcp login %s, or name a header in its configuration", status, c.name)}
 		}
 		return &configError{fmt.Errorf("it refuses the credentials (HTTP %d): check the headers in its configuration", status)}
 	case 0:

@@ -71,7 +71,7 @@ func (s Status) absent() string {
 	case Starting:
 		return "The MCP server " + s.Server + " is still starting. Try again later."
 	case Restarting:
-		return fmt.Sprintf("The MCP server %s is not running: %s. It is started again in %s; try again then, or do without.", s.Server, s.Why, s.wait())
+		return fmt.Sprintf("The MCP server %s is not running: %s. It will be restarted in %s; try again then, or do without.", s.Server, s.Why, s.wait())
 	case Failed:
 		return fmt.Sprintf("The MCP server %s is not running: %s. Do without it.", s.Server, s.Why)
 	default:

@@ -385,8 +385,8 @@ func TestResources(t *testing.T) {
 	for args, want := range map[string]string{
 		`{}`:                               "fake:\ndoc://bytes (bytes)\ndoc://one (one) text/plain: The first.\ndoc://two (two)\nrow://{id} (a row)",
 		`{"filter":"FIRST"}`:               "fake:\ndoc://one (one) text/plain: The first.",
-		`{"filter":"zzz"}`:                 `There is nothing with "zzz" in it.`,
-		`{"server":"bare"}`:                "There is nothing.",
+		`{"filter":"zzz"}`:                 `There are no resources with "zzz" in them.`,
+		`{"server":"bare"}`:                "There are no resources.",
 		`{"server":"nobody"}`:              "There is no MCP server nobody. There are: bare, fake",
 		`{"server":"fake","filter":"row"}`: "fake:\nrow://{id} (a row)",
 	} {

@@ -24,7 +24,7 @@ func TestDeathInMidCall(t *testing.T) {
 	before := run(t, set, "mcp__fake__pid", `{}`).Blocks.Text()
 	res := run(t, set, "mcp__fake__die", `{}`)
 	text := res.Blocks.Text()
-	for _, want := range []string{"fake failed during this call", "exit status 7", "out of cheese, key ***", "may have had its effect"} {
+	for _, want := range []string{"fake failed during this call", "exit status 7", "out of cheese, key ***", "may have taken effect"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in %s", want, text)
 		}
@@ -69,7 +69,7 @@ func TestCallOfADeadServer(t *testing.T) {
 		t.Errorf("%s", st)
 	}
 	res := run(t, set, "mcp__fake__pid", `{}`)
-	if text := res.Blocks.Text(); !res.Failed || !strings.Contains(text, "is not running: it ended (exit status 7)") || !strings.Contains(text, "started again in") {
+	if text := res.Blocks.Text(); !res.Failed || !strings.Contains(text, "is not running: it ended (exit status 7)") || !strings.Contains(text, "restarted in") {
 		t.Errorf("%s", text)
 	}
 	if list := h.Tools(t.Context(), nil); len(list.Tools) == 0 || len(list.Missing) != 0 {
@@ -96,7 +96,7 @@ func TestServersThatDoNotCome(t *testing.T) {
 	}
 	want := map[string]string{
 		"crash": "(exit status 3); its last words: cannot open the database with key ***", "mute": "it did not answer within 400ms",
-		"babble": "it ", "wrongversion": "1999-01-01", "absent": "the command no-such-program-here is not there: install it", "nodir": "no such",
+		"babble": "it ", "wrongversion": "1999-01-01", "absent": "the command no-such-program-here was not found: install it", "nodir": "no such",
 	}
 	var got []string
 	for _, s := range list.Missing {

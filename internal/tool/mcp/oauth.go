@@ -133,7 +133,7 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 		return kept.access(), err
 	}
 	if kept.Refresh == "" {
-		return "", &configError{fmt.Errorf("the login is over: chorus mcp login %s", s.Name)}
+		return "", &configError{fmt.Errorf("the login has expired: chorus mcp login %s", s.Name)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, refreshTime)
 	defer cancel()
@@ -142,7 +142,7 @@ func (l *Logins) token(ctx context.Context, s Server, refused string) (string, e
 	var refusal *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refusal):
-		return "", &configError{fmt.Errorf("the login is over (%s): chorus mcp login %s", cmp.Or(refusal.ErrorCode, refusal.Response.Status), s.Name)}
+		return "", &configError{fmt.Errorf("the login has expired (%s): chorus mcp login %s", cmp.Or(refusal.ErrorCode, refusal.Response.Status), s.Name)}
 	case err != nil:
 		return "", fmt.Errorf("the login could not be renewed: %w", err)
 	}

@@ -46,11 +46,11 @@ type OpenLogin struct {
 
 // Errors of a login that can no longer be finished.
 var (
-	ErrUnknownLogin  = errors.New("no login waits for this: it is over after ten minutes, and when the server is started again; begin it again")
+	ErrUnknownLogin  = errors.New("no login is waiting for this: it ends after ten minutes, or when the server restarts; begin it again")
 	ErrFinishedLogin = errors.New("this login was finished before; begin it again if it is needed")
 
 	errLoginOver     = errors.New("nobody has logged in within ten minutes; begin it again")
-	errLoginReplaced = errors.New("another login to the same server was begun since")
+	errLoginReplaced = errors.New("another login to the same server was begun meanwhile")
 	errStopping      = errors.New("the server is stopping; begin the login again")
 )
 
@@ -112,7 +112,7 @@ func (l *OpenLogins) keep(one *OpenLogin) {
 func (l *OpenLogins) ask(ctx context.Context, one *OpenLogin, page string) (*auth.AuthorizationResult, error) {
 	address, err := url.Parse(page)
 	if err != nil || one.Page != "" || address.Scheme != "https" && address.Scheme != "http" {
-		return nil, fmt.Errorf("%s wants to be asked in a way that is not known", one.Server)
+		return nil, fmt.Errorf("%s asks for a login in an unknown way", one.Server)
 	}
 	l.mu.Lock()
 	one.Page, one.state = page, address.Query().Get("state")

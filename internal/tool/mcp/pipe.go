@@ -106,7 +106,7 @@ func (p *pipe) Read(context.Context) (jsonrpc.Message, error) {
 			continue
 		}
 		if err == nil && p.noise > mostNoise {
-			err = fmt.Errorf("it writes something other than MCP messages, last: %s", printable(string(line), 200))
+			err = fmt.Errorf("it prints something other than MCP messages, most recently: %s", printable(string(line), 200))
 		}
 		if err == nil && !whole {
 			err = fmt.Errorf("it sent a message of more than %d MB", largestMessage>>20)
@@ -227,7 +227,7 @@ func (p *pipe) Write(caller context.Context, msg jsonrpc.Message) error {
 	case n == 0 && caller.Err() != nil:
 		return caller.Err() // nothing was written, so the next write may succeed
 	case ctx.Err() != nil:
-		p.giveUp(errors.New("it does not read what it is sent"))
+		p.giveUp(errors.New("it does not read its input"))
 	}
 	return err
 }

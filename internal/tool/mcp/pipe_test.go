@@ -131,7 +131,7 @@ func TestOnlyNoise(t *testing.T) {
 			fmt.Fprintln(says, "GET / HTTP/1.1")
 		}
 	}()
-	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "something other than MCP messages, last: GET /") {
+	if _, err := p.Read(t.Context()); err == nil || !strings.Contains(err.Error(), "something other than MCP messages, most recently: GET /") {
 		t.Errorf("%v", err)
 	}
 }

@@ -229,7 +229,7 @@ func findProgram(command, dir string, env []string) (string, error) {
 			}
 		}
 	}
-	return "", &configError{fmt.Errorf("the command %s is not there: install it, or give its whole path", command)}
+	return "", &configError{fmt.Errorf("the command %s was not found: install it, or give its full path", command)}
 }
 
 func executable(file string) error {

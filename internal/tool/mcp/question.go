@@ -172,7 +172,7 @@ func (q Question) how() string {
 		return ""
 	}
 	u, _ := url.Parse(q.Page) // pageOf has parsed it before
-	return fmt.Sprintf("The page: %s\nIt belongs to %s. Nobody opens it for you: do so yourself if you trust the server, and say yes when it is done; no declines.", q.Page, u.Host)
+	return fmt.Sprintf("The page: %s\nIt belongs to %s. Open it yourself if you trust the server, and answer yes when it is done; no declines.", q.Page, u.Host)
 }
 
 // Text returns what people read above the fields.

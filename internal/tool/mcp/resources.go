@@ -112,9 +112,9 @@ func (h *Hub) listResources(ctx context.Context, in resourcesIn, keep tool.Keep)
 	}
 	text := strings.TrimSpace(strings.Join(parts, ""))
 	if text == "" {
-		text = "There is nothing."
+		text = "There are no resources."
 		if in.Filter != "" {
-			text = fmt.Sprintf("There is nothing with %q in it.", in.Filter)
+			text = fmt.Sprintf("There are no resources with %q in them.", in.Filter)
 		}
 		return tool.OK(text), nil
 	}

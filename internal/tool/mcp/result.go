@@ -52,7 +52,7 @@ func (a *answer) call(res *sdk.CallToolResult) {
 			a.link(c)
 			said = true
 		default:
-			a.say("[something of a kind that cannot be shown]")
+			a.say("[content of a type that cannot be shown]")
 		}
 	}
 	if !said && res.StructuredContent != nil {

@@ -111,7 +111,7 @@ func (r *remote) runTask(ctx context.Context, args []byte) (*sdk.CallToolResult,
 	if again, err := c.takeUp(ctx); err != nil {
 		return nil, "", err
 	} else if again && c.id == "" {
-		return nil, "Chorus was interrupted before the MCP server " + r.srv.Name + " said which task the call is. It is not made again, since it may have had its effect, or a part of it.", c.forget(ctx)
+		return nil, "Chorus was interrupted before the MCP server " + r.srv.Name + " said which task the call became. It is not made again, because it may have taken effect, fully or partly.", c.forget(ctx)
 	}
 	result, failed, err := c.run(ctx)
 	return result, failed, errors.Join(err, c.forget(ctx))
@@ -124,13 +124,13 @@ func (c *taskCall) run(ctx context.Context) (*sdk.CallToolResult, string, error)
 		case err == nil && failed == "":
 			return c.result, "", nil
 		case err == nil && over && c.id != "" && lost < taskConnections:
-			c.show("the connection was lost; the task goes on")
+			c.show("the connection was lost; the task continues")
 			continue
 		case c.id != "":
 			c.cancel(ctx)
 		}
 		if failed != "" && lost > 0 {
-			failed += " Its connection was lost during the task, which may have had its effect, or a part of it."
+			failed += " Its connection was lost during the task, which may have taken effect, fully or partly."
 		}
 		return nil, failed, err
 	}
@@ -153,7 +153,7 @@ func (c *taskCall) takeUp(ctx context.Context) (again bool, err error) {
 	}
 	c.id, c.until = kept.Task, kept.Until
 	if c.id != "" {
-		c.show("the task is looked for again")
+		c.show("looking for the task again")
 	}
 	return true, nil
 }
@@ -219,7 +219,7 @@ func (c *taskCall) follow(ctx context.Context, l *live) error {
 		c.tell(now)
 		left := time.Until(c.until)
 		if left <= 0 && known { // a resumed task is polled once in any case
-			return fmt.Errorf("the task was not done by %s, after which it is not waited for; `taskTimeout` of the server sets how long it is, as far as the server keeps tasks so long", c.until.UTC().Format(time.RFC3339))
+			return fmt.Errorf("the task was not done by %s, its deadline; `taskTimeout` of the server sets how long to wait, as long as the server keeps its tasks", c.until.UTC().Format(time.RFC3339))
 		}
 		if err := untilChanged(ctx, changed, min(now.pause(), max(left, leastPoll))); err != nil {
 			return err
@@ -273,7 +273,7 @@ func taskState(ctx context.Context, l *live, id string) (*task, error) {
 	defer cancel()
 	now, err := sdk.CallCustomMethod[*taskParams, *task](within, l.session, methodTaskGet, &taskParams{ID: id})
 	if err != nil && within.Err() != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("it did not say within %s how the task is", l.srv.CallTimeout)
+		return nil, fmt.Errorf("it did not report the state of the task within %s", l.srv.CallTimeout)
 	}
 	return now, err
 }

@@ -214,7 +214,7 @@ func TestATaskIsFoundAgain(t *testing.T) {
 		"found":            {kept: `{"task":"long","until":"2100-01-01T00:00:00Z"}`, want: "the result of long"},
 		"not known which":  {kept: `{"until":"2100-01-01T00:00:00Z"}`, want: "It is not made again", failed: true},
 		"forgotten":        {kept: `{"task":"forgets","until":"2100-01-01T00:00:00Z"}`, want: "no such task", failed: true},
-		"nobody waits":     {kept: `{"task":"never","until":"2000-01-01T00:00:00Z"}`, want: "after which it is not waited for", failed: true},
+		"nobody waits":     {kept: `{"task":"never","until":"2000-01-01T00:00:00Z"}`, want: "its deadline", failed: true},
 		"done in the mean": {kept: `{"task":"told","until":"2000-01-01T00:00:00Z"}`, want: "the result of told"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestATaskEndsWithItsTTL(t *testing.T) {
 		t.Fatal(err)
 	}
 	res, err := one.Run(tool.WithCall(t.Context(), tool.Call{ID: "c", Key: "run/c"}), args)
-	if err != nil || !res.Failed || !strings.Contains(res.Blocks.Text(), "after which it is not waited for") {
+	if err != nil || !res.Failed || !strings.Contains(res.Blocks.Text(), "its deadline") {
 		t.Errorf("%v, %s", err, res.Blocks.Text())
 	}
 }

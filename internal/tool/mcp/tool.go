@@ -169,12 +169,12 @@ func (s *server) request(ctx context.Context, limit time.Duration, request func(
 	case ctx.Err() != nil:
 		return "", false, ctx.Err()
 	case errors.Is(context.Cause(within), errDeadline):
-		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have had its effect, or a part of it.", s.Name, limit), false, nil
+		return fmt.Sprintf("The MCP server %s did not answer within %s, and the call was cancelled. It may have taken effect, fully or partly.", s.Name, limit), false, nil
 	case isClosed(err) || over(l):
 		if l.proc != nil {
 			l.lost.Store(true)
 		}
-		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is started again. The call may have had its effect, or a part of it.", s.Name, l.explain(errEnded)), true, nil
+		return fmt.Sprintf("The MCP server %s failed during this call: %s. It is being restarted. The call may have taken effect, fully or partly.", s.Name, l.explain(errEnded)), true, nil
 	case errors.As(err, &wire):
 		return fmt.Sprintf("The MCP server %s answered with an error: %s", s.Name, s.redact(text.Clip(strings.ToValidUTF8(wire.Message, ""), 2000))), false, nil
 	}

@@ -25,9 +25,9 @@ func (s *server) watchResource(ctx context.Context, l *live, uri string, on bool
 		delete(s.watching, uri)
 		s.mu.Unlock()
 		_ = l.session.Unsubscribe(ctx, &sdk.UnsubscribeParams{URI: uri}) // later messages about it are ignored
-		return "it is not watched any more"
+		return "it is no longer watched"
 	case caps == nil || caps.Resources == nil || !caps.Resources.Subscribe:
-		return "it cannot be watched: the server does not tell of changes"
+		return "it cannot be watched: the server does not report changes"
 	}
 	s.mu.Lock()
 	_, again := s.watching[uri]

@@ -58,7 +58,7 @@ func (f *File) Set(_ context.Context, key, value string) error {
 		return err
 	}
 	if _, there := notes[key]; !there && len(notes) >= maxNotes {
-		return tool.Mistake(fmt.Sprintf("There are %d notes already; clear some first.", len(notes)))
+		return tool.Mistake(fmt.Sprintf("There are already %d notes; clear some first.", len(notes)))
 	}
 	notes[key] = value
 	return f.save(notes)
@@ -102,7 +102,7 @@ func (f *File) load() (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the notes in %s cannot be read, and cannot be set aside: %w", filepath.Base(f.path), err)
 	}
-	return nil, fmt.Errorf("the notes could not be read and were set aside as %s; begin anew", aside)
+	return nil, fmt.Errorf("the notes could not be read and were renamed to %s; start over", aside)
 }
 
 // setAside renames the file to an unused name.

@@ -72,7 +72,7 @@ func TestBrokenFileIsSetAside(t *testing.T) {
 				t.Fatal(err)
 			}
 			text, failed := call(t, NewFile(path), "work_notes", `{"action":"set","key":"a","value":"1"}`)
-			if want := fmt.Sprintf("the notes could not be read and were set aside as notes.json.broken-%d; begin anew", round); text != want || !failed {
+			if want := fmt.Sprintf("the notes could not be read and were renamed to notes.json.broken-%d; start over", round); text != want || !failed {
 				t.Errorf("%d: %q", i, text)
 			}
 			data, err := os.ReadFile(fmt.Sprintf("%s.broken-%d", path, round))

@@ -120,7 +120,7 @@ func New(run Executor, kept Processes, opts Options) []tool.Tool {
 func preview(rules []background.Rule, err error) string {
 	switch {
 	case errors.Is(err, background.ErrNotUnderstood):
-		return "hooks: a model reads the instructions; what it makes of them is shown before it holds"
+		return "hooks: a model reads the instructions; its result is shown before it takes effect"
 	case err != nil:
 		return ""
 	}
@@ -199,7 +199,7 @@ func spell(hooks []map[string]any) (rules []background.Rule, err error) {
 	read := json.NewDecoder(bytes.NewReader(data))
 	read.DisallowUnknownFields()
 	if err := read.Decode(&rules); err != nil {
-		return nil, fmt.Errorf("hooks cannot be read: %w; find_tools shows how add_process_hooks has them", err)
+		return nil, fmt.Errorf("hooks cannot be read: %w; find_tools shows the form that add_process_hooks takes", err)
 	}
 	return rules, nil
 }
@@ -345,7 +345,7 @@ func (t *tools) kill(ctx context.Context, in idInput) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	if !there {
-		return tool.OK("It is over already: " + Describe(p, time.Now()) + "."), nil
+		return tool.OK("It has already ended: " + Describe(p, time.Now()) + "."), nil
 	}
 	return tool.OK("It was asked to end, and is killed if it does not within 5 seconds."), nil
 }
@@ -358,14 +358,14 @@ type hooksInput struct {
 
 func (t *tools) addHooks(ctx context.Context, in hooksInput) (tool.Result, error) {
 	if strings.TrimSpace(in.Instructions) == "" && len(in.Hooks) == 0 {
-		return tool.Fail("Say in instructions or hooks what shall happen."), nil
+		return tool.Fail("Say in instructions or hooks what should happen."), nil
 	}
 	p, missing, err := t.find(ctx, in.ID)
 	if err != nil || missing != "" {
 		return tool.Fail(missing), err
 	}
 	if p.Over() {
-		return tool.Fail("It is over: " + Describe(p, time.Now()) + "."), nil
+		return tool.Fail("It has ended: " + Describe(p, time.Now()) + "."), nil
 	}
 	rules, err := t.understood(ctx, in.Instructions, in.Hooks)
 	if err != nil {

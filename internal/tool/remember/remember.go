@@ -49,7 +49,7 @@ func New(roots *files.Roots) tool.Tool {
 			err := roots.Change(ctx, "write", in.file(), func(old string) (string, error) {
 				text := memory.Append(old, in.Text)
 				if size = len(text); size > memory.Shown {
-					return "", tool.Mistake(fmt.Sprintf("%s is full: it has %d bytes, and %d are shown. Read it, leave out what no longer holds, and try again.", in.file(), len(old), memory.Shown))
+					return "", tool.Mistake(fmt.Sprintf("%s is full: it has %d bytes, and %d are shown. Read it, remove what is no longer true, and try again.", in.file(), len(old), memory.Shown))
 				}
 				return text, nil
 			})

@@ -127,7 +127,7 @@ func docsTool(self Self) tool.Tool {
 func wrongDoc(name string) string {
 	switch {
 	case name == "." || name == ".." || strings.HasPrefix(name, "../") || strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\\x00"):
-		return fmt.Sprintf("%.80q leads out of your docs; name a file below them, such as conventions.md.", name)
+		return fmt.Sprintf("%.80q is outside your docs; name a file below them, such as conventions.md.", name)
 	case !strings.HasSuffix(name, ".md") || strings.HasPrefix(path.Base(name), "."):
 		return "Docs are .md files; only those are shown to you. Other files belong into your workspace."
 	default:

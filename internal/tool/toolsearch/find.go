@@ -153,7 +153,7 @@ func (x *index) answer(query string) string {
 		for _, one := range x.tools[:min(shownNames, len(x.tools))] {
 			names = append(names, one.spec.Name)
 		}
-		return fmt.Sprintf("No tool fits %q. Try other words. Some of the %d that are there: %s", query, len(x.tools), strings.Join(names, ", "))
+		return fmt.Sprintf("No tool matches %q. Try other words. Some of the %d available: %s", query, len(x.tools), strings.Join(names, ", "))
 	}
 	var out strings.Builder
 	shown := 0
@@ -170,7 +170,7 @@ func (x *index) answer(query string) string {
 		for _, s := range rest[:min(shownNames, len(rest))] {
 			names = append(names, s.Name)
 		}
-		fmt.Fprintf(&out, "Less fitting: %s", strings.Join(names, ", "))
+		fmt.Fprintf(&out, "Less likely: %s", strings.Join(names, ", "))
 		if more := len(rest) - len(names); more > 0 {
 			fmt.Fprintf(&out, " and %d more", more)
 		}

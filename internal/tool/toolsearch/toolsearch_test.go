@@ -174,7 +174,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%q: no schema or no hint in %.300s", query, text)
 		}
 	}
-	if text := find(t, set, "zzz"); !strings.HasPrefix(text, `No tool fits "zzz"`) {
+	if text := find(t, set, "zzz"); !strings.HasPrefix(text, `No tool matches "zzz"`) {
 		t.Errorf("nothing finds %s", text)
 	}
 	if text := find(t, set, ""); !strings.HasPrefix(text, "No tool") {

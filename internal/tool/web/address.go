@@ -25,7 +25,7 @@ func parse(raw string) (*url.URL, error) {
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, tool.Mistake(fmt.Sprintf("%q is no URL: write it as https://host/path.", raw))
+		return nil, tool.Mistake(fmt.Sprintf("%q is not a URL: write it as https://host/path.", raw))
 	}
 	return canonical(u)
 }
@@ -42,7 +42,7 @@ func canonical(u *url.URL) (*url.URL, error) {
 			return once, nil
 		}
 	}
-	return nil, tool.Mistake(fmt.Sprintf("%q is written in an odd way; write it as https://host/path.", u))
+	return nil, tool.Mistake(fmt.Sprintf("%q has an unusual spelling; write it as https://host/path.", u))
 }
 
 func spelled(u *url.URL) (*url.URL, error) {
@@ -58,7 +58,7 @@ func spelled(u *url.URL) (*url.URL, error) {
 	case u.User != nil:
 		return nil, tool.Mistake("The URL has a user name or password in it; leave them out.")
 	case u.Opaque != "":
-		return nil, tool.Mistake(fmt.Sprintf("%q is no URL: write it as https://host/path.", u))
+		return nil, tool.Mistake(fmt.Sprintf("%q is not a URL: write it as https://host/path.", u))
 	}
 	host, err := hostOf(u)
 	if err != nil {
@@ -97,7 +97,7 @@ func hostOf(u *url.URL) (string, error) {
 	if !strings.Contains(host, ":") { // an IPv6 address stays as it is
 		ascii, err := idna.Lookup.ToASCII(host)
 		if err != nil || ascii == "" {
-			return "", tool.Mistake(fmt.Sprintf("%q is no name of a host.", u.Hostname()))
+			return "", tool.Mistake(fmt.Sprintf("%q is not a host name.", u.Hostname()))
 		}
 		host = ascii
 	} else {

@@ -125,7 +125,7 @@ func (c *Client) follow(ctx context.Context, u *url.URL, hides func(string) bool
 			return nil, nil, tool.Mistake(fmt.Sprintf("%s redirects to %q, which web_fetch does not read.", from, location))
 		}
 		if hides != nil && hides(u.String()) {
-			return nil, nil, tool.Mistake(fmt.Sprintf("%s redirects to %s, which was not asked for. Call web_fetch with that URL if you want to read it.", from, u))
+			return nil, nil, tool.Mistake(fmt.Sprintf("%s redirects to %s, which was not requested. Call web_fetch with that URL if you want to read it.", from, u))
 		}
 		visited = append(visited, u.String())
 	}

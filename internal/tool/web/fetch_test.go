@@ -164,7 +164,7 @@ func TestPrivate(t *testing.T) {
 	contains(t, fetch(t, c, `{"url":"`+base+`/moved"}`, nil), false, "URL: "+base+"/new", "the new place")
 	// The gate is asked for each address that it is sent on to, also when the page is in the cache.
 	never := func(u string) bool { return strings.HasSuffix(u, "/new") }
-	contains(t, fetch(t, c, `{"url":"`+base+`/moved"}`, never), true, base+"/new, which was not asked for", "Call web_fetch with that URL")
+	contains(t, fetch(t, c, `{"url":"`+base+`/moved"}`, never), true, base+"/new, which was not requested", "Call web_fetch with that URL")
 }
 
 func TestAddresses(t *testing.T) {

@@ -98,7 +98,7 @@ func closed(why string) string {
 func get(ctx context.Context, base, path string, query url.Values) (*http.Request, error) {
 	u, err := url.Parse(base)
 	if err != nil {
-		return nil, fmt.Errorf("its url is no address: %w", err)
+		return nil, fmt.Errorf("its url is not an address: %w", err)
 	}
 	if path != "" {
 		u = u.JoinPath(path)
@@ -114,7 +114,7 @@ func post(ctx context.Context, address string, body any) (*http.Request, error) 
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("its url is no address: %w", err)
+		return nil, fmt.Errorf("its url is not an address: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	return req, nil

@@ -90,7 +90,7 @@ func (c *Client) ask(ctx context.Context, p Provider, in searchIn) ([]result, er
 	defer cancel()
 	wire, ok := wires[cmp.Or(p.Type, p.Name)]
 	if !ok {
-		return nil, fmt.Errorf("%q is no kind of search provider", cmp.Or(p.Type, p.Name))
+		return nil, fmt.Errorf("%q is not a kind of search provider", cmp.Or(p.Type, p.Name))
 	}
 	req, err := wire.request(ctx, p, in)
 	if err != nil {

@@ -129,7 +129,7 @@ func TestProvidersThatFail(t *testing.T) {
 		{Provider{Name: "exa", URL: at + "/odd"}, "its answer cannot be read"},
 		{Provider{Name: "tavily", Key: "tvly-key", URL: at + "/elsewhere"}, "it redirects; set its final address as url"},
 		{Provider{Name: "tavily", URL: "http://127.0.0.1:1/"}, "could not be fetched"},
-		{Provider{Name: "other"}, "no kind of search provider"},
+		{Provider{Name: "other"}, "not a kind of search provider"},
 	} {
 		res := search(t, bees, test.provider)
 		contains(t, res, true, test.want)
