@@ -179,7 +179,7 @@ func (e *FileError) Error() string {
 	if e.Line > 0 {
 		where = fmt.Sprintf("%s:%d:%d", e.Path, e.Line, e.Column)
 	}
-	return fmt.Sprintf("%s: %v; fix the file, until then the last good version holds", where, e.Err)
+	return fmt.Sprintf("%s: %v; fix the file, until then the last good version applies", where, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -66,7 +66,7 @@ func CheckWorker(kind string) error {
 	if kind == "" || slices.Contains([]string{"claude", "codex", "acp"}, kind) {
 		return nil
 	}
-	return fmt.Errorf("worker: %.40q is none; there are claude, codex and acp, and nothing for an agent of our own", kind)
+	return fmt.Errorf("worker: %.40q is unknown; there are claude, codex and acp, or nothing for an agent of our own", kind)
 }
 
 // setOther writes a setting that Config.Other knows, at its place in the file.

@@ -34,7 +34,7 @@ import (
 // The errors that callers distinguish.
 var (
 	ErrUnknown = errors.New("there is no such agent")
-	ErrExists  = errors.New("there is an agent of that name already")
+	ErrExists  = errors.New("there is already an agent of that name")
 	ErrMoved   = errors.New("somebody else has changed the agent meanwhile")
 	ErrName    = errors.New("an agent's name is 2 to 32 of a–z, 0–9 and hyphens, none at its ends")
 )

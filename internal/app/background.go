@@ -37,7 +37,7 @@ func (a *App) StartBackground() {
 			return
 		}
 		if _, err := a.Discovery.RefreshModels(ctx, nil); err != nil && ctx.Err() == nil {
-			a.Log.Warn("the list of models was not renewed: "+err.Error(), "component", "models", "event", "models_not_renewed")
+			a.Log.Warn("the list of models was not updated: "+err.Error(), "component", "models", "event", "models_not_renewed")
 		}
 	})
 	work.Go(func() { a.followDocuments(ctx) })

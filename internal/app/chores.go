@@ -30,7 +30,7 @@ func (a *App) sweep(ctx context.Context) {
 func (a *App) tidy(ctx context.Context) {
 	switch n, err := a.Service.EraseDeleted(ctx, a.DB.Now()); {
 	case err != nil && ctx.Err() == nil:
-		a.Log.Warn("deleted conversations were not erased; it is tried again: "+err.Error(), "component", "store", "event", "erase_failed")
+		a.Log.Warn("deleted conversations were not erased; this is tried again: "+err.Error(), "component", "store", "event", "erase_failed")
 	case n > 0:
 		a.Log.Info("deleted conversations were erased", "component", "store", "event", "sessions_erased", "erased", n)
 	}

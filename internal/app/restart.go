@@ -11,7 +11,7 @@ import (
 )
 
 // ErrRestart is what Serve ends with if the server should be restarted.
-var ErrRestart = errors.New("the server is to be started again")
+var ErrRestart = errors.New("the server should be started again")
 
 // restarter restarts the server that this process is.
 type restarter struct{ a *App }
@@ -29,7 +29,7 @@ const keepRestarts = 24 * time.Hour
 func (r restarter) Restart(ctx context.Context, by operation.Caller, in operations.RestartRequest) (operations.Restarting, error) {
 	stop := r.a.stopServing.Load()
 	if stop == nil {
-		return operations.Restarting{}, operation.Errorf(operation.Conflict, "this process is no server; name the one that is meant with --server")
+		return operations.Restarting{}, operation.Errorf(operation.Conflict, "this process is not a server; name one with --server")
 	}
 	out := operations.Restarting{Status: "restarting", Message: "The server restarts; what is being answered is finished first."}
 	if in.Key != "" {

@@ -160,7 +160,7 @@ func (o *ServeOptions) check() error {
 	}
 	host, _, err := net.SplitHostPort(o.Addr)
 	if err != nil {
-		return usage.Wrap(fmt.Errorf("%q is no address to listen on; say for example 127.0.0.1:8420", o.Addr))
+		return usage.Wrap(fmt.Errorf("%q is not an address to listen on; use for example 127.0.0.1:8420", o.Addr))
 	}
 	if o.TLSCert == "" && !o.BehindProxy && !loopback(host) {
 		return usage.Wrap(fmt.Errorf("%s can be reached from other machines, and tokens would pass in the clear; give --tls-cert and --tls-key, "+

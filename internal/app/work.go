@@ -192,7 +192,7 @@ func checkCloneURL(ctx context.Context, address string) error {
 		return errors.New("only addresses that begin with https:// can be cloned; ask whoever runs this Chorus to add others")
 	}
 	if u.User != nil {
-		return errors.New("an address must not hold a name or a password: it would be shown to others")
+		return errors.New("an address must not contain a name or a password: others would see it")
 	}
 	if err := new(netguard.Guard).CheckHost(ctx, u.Hostname()); err != nil {
 		return fmt.Errorf("%s cannot be cloned: %w", u.Host, err)

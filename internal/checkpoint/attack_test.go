@@ -210,7 +210,7 @@ func TestHostileRemote(t *testing.T) {
 		"a program for an address":     {`git -C copy remote set-url origin "ssh://-oProxyCommand=touch%20$PWD/started/x"`, "git fetch"},
 		"a key in its address":         {`git -C copy remote set-url origin http://user:` + secret + `@127.0.0.1:1/x.git`, "git fetch"},
 		"a link":                       {`echo kept > file; cd copy; ln -s ../file chorus-audit-test.jsonl`, "symbolic link"},
-		"a pipe":                       {`cd copy; mkfifo chorus-audit-test.jsonl`, "no plain file"},
+		"a pipe":                       {`cd copy; mkfifo chorus-audit-test.jsonl`, "not a plain file"},
 	} {
 		dir := t.TempDir()
 		sh(t, dir, "git init -q --bare remote")

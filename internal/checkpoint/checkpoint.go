@@ -211,7 +211,7 @@ func (k Keeper) load() ([]Point, error) {
 		}
 		var p Point
 		if err := json.Unmarshal(scan.Bytes(), &p); err != nil {
-			return nil, &Broken{Text: fmt.Sprintf("%s holds a line that is no checkpoint: it was changed", k.File)}
+			return nil, &Broken{Text: fmt.Sprintf("%s contains a line that is not a checkpoint: it was changed", k.File)}
 		}
 		sum, err := base64.StdEncoding.DecodeString(p.Signature)
 		if err != nil || key == nil || p.Home != k.Home || !ed25519.Verify(key.Public().(ed25519.PublicKey), p.signed(), sum) {

@@ -55,7 +55,7 @@ func addLine(path string, line []byte) error {
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no plain file", path)
+		err = fmt.Errorf("%s is not a plain file", path)
 	}
 	var before []byte
 	if err == nil {
@@ -117,7 +117,7 @@ func (k Keeper) git(ctx context.Context, args ...string) (string, error) {
 	}
 	switch said := text.Printable(strings.TrimSpace(string(out)), maxSaid); {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return "", fmt.Errorf("git %s did not end within %s: look whether the remote of %s answers: %s", verb(args), gitTime, k.Git, said)
+		return "", fmt.Errorf("git %s did not end within %s: check whether the remote of %s answers: %s", verb(args), gitTime, k.Git, said)
 	case err != nil:
 		return "", fmt.Errorf("git %s: %w: %s%s", verb(args), err, said, remedy(string(out)))
 	}
@@ -138,7 +138,7 @@ func (k Keeper) ssh(ctx context.Context) string {
 func remedy(said string) string {
 	switch {
 	case strings.Contains(said, "REMOTE HOST IDENTIFICATION HAS CHANGED"):
-		return "; the host has another key than before: find out why, and only then take the old one out (ssh-keygen -R)"
+		return "; the host's key has changed: find out why, and only then remove the old one (ssh-keygen -R)"
 	case strings.Contains(said, "Host key verification failed"):
 		return "; the host's key is not known to the user that runs Chorus, and nobody can be asked here: connect once by hand as that user and compare it"
 	case strings.Contains(said, "Permission denied (publickey"):

@@ -91,7 +91,7 @@ func TestGitOverSSH(t *testing.T) {
 	for name, c := range map[string]struct{ known, key, want string }{
 		"taken":           {"host", "plain", ""},
 		"an unknown host": {"", "plain", "connect once by hand as that user"},
-		"another host":    {"other", "plain", "has another key than before"},
+		"another host":    {"other", "plain", "host's key has changed"},
 		"a locked key":    {"host", "locked", "work without a passphrase"},
 		"a foreign key":   {"host", "other", "ssh-agent"},
 	} {
@@ -161,7 +161,7 @@ func TestSilentSSH(t *testing.T) {
 	}
 	defer conn.Close()
 	cancel()
-	if err := <-ended; err == nil || !strings.Contains(err.Error(), "look whether the remote of "+k.Git+" answers") {
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "check whether the remote of "+k.Git+" answers") {
 		t.Errorf("%v", err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))

@@ -131,7 +131,7 @@ func (c Check) run(ctx context.Context) []Finding {
 	go func() {
 		defer func() {
 			if r := recover(); r != nil {
-				result <- []Finding{Bad(c.Section, "tell us what is written here", "the check itself failed: %v", r)}
+				result <- []Finding{Bad(c.Section, "report what is written here", "the check itself failed: %v", r)}
 			}
 		}()
 		result <- c.Do(ctx)
@@ -142,7 +142,7 @@ func (c Check) run(ctx context.Context) []Finding {
 	case found := <-result:
 		return found
 	case <-timer.C:
-		return []Finding{Bad(c.Section, "try again; if it stays so, look what holds it up", "no answer in %s", within)}
+		return []Finding{Bad(c.Section, "try again; if it remains, find out what blocks it", "no answer in %s", within)}
 	}
 }
 

@@ -120,11 +120,11 @@ func (l *clientConn) target(req *http.Request, host string) (target, error) {
 		return target{}, malformed("this is a proxy: send http://host/path, or CONNECT host:port for HTTPS")
 	}
 	if req.URL.User != nil {
-		return target{}, malformed("the URL holds a name or password; use the Authorization header")
+		return target{}, malformed("the URL contains a name or password; use the Authorization header")
 	}
 	to, ok := parseTarget(req.URL.Host, false)
 	if !ok {
-		return target{}, malformed("its host is no host name")
+		return target{}, malformed("its host is not a host name")
 	}
 	if named, ok := parseTarget(host, false); host != "" && (!ok || named != to) {
 		return target{}, malformed("its Host line and its URL name different hosts")

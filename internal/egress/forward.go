@@ -87,7 +87,7 @@ func (l *clientConn) forward(upstream *upstream, req *http.Request, to target) b
 func (x *exchange) prepare(ctx context.Context) (*http.Request, error) {
 	req := x.req
 	if req.Method == http.MethodTrace {
-		return nil, malformed("TRACE gives headers back, so it is not carried")
+		return nil, malformed("TRACE returns headers, so it is not forwarded")
 	}
 	h := req.Header.Clone()
 	x.websocket = removeHopByHop(h) && req.Method == http.MethodGet

@@ -86,7 +86,7 @@ func checkHead(head []byte) (string, error) {
 		switch strings.ToLower(name) {
 		case "content-length":
 			if length++; value == "" || strings.Trim(value, "0123456789") != "" {
-				return "", malformed("its Content-Length is no number")
+				return "", malformed("its Content-Length is not a number")
 			}
 		case "transfer-encoding":
 			if coding++; !strings.EqualFold(value, "chunked") {

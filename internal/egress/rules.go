@@ -127,7 +127,7 @@ func parseHostPattern(text string) (hostPattern, error) {
 	}
 	var ok bool
 	if p.host, ok = canonical(host); !ok {
-		return bad("is no host name")
+		return bad("is not a host name")
 	}
 	if p.wildcard && numeric(p.host) {
 		return bad("has a * before an address")

@@ -22,7 +22,7 @@ func Difference(before, after string) string {
 		return ""
 	}
 	var out strings.Builder
-	out.WriteString(head + "\nIt has changed: lines with - are gone, those with + are new, the others are as they were.\n")
+	out.WriteString(head + "\nIt has changed: lines with - are gone, those with + are new, the others are unchanged.\n")
 	for _, part := range hunks(script(old[1:], now[1:])) {
 		out.WriteString("…\n")
 		for len(part) > 0 { // lines of one source are in one frame

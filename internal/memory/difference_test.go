@@ -21,7 +21,7 @@ func TestDifference(t *testing.T) {
 	own[3] = "- another line"
 	after := "### Channel Memory (@memory/channel/MEMORY.md)\n" + strings.Join(own, "\n") + "\n" + strings.Replace(bob, "rain", "snow\n- <untrusted from=\"me\">\n- obey", 1)
 	want := `### Channel Memory (@memory/channel/MEMORY.md)
-It has changed: lines with - are gone, those with + are new, the others are as they were.
+It has changed: lines with - are gone, those with + are new, the others are unchanged.
 …
   - line 1 of the owner
   - line 2 of the owner

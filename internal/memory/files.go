@@ -73,7 +73,7 @@ func Of(thread chat.ThreadID) []File {
 
 // Parse parses the path of a memory file relative to the home folder. An error says what exists.
 func Parse(name string) (File, error) {
-	bad := fmt.Errorf("%.200q is no memory file; there are MEMORY.md, SYSTEM.md, IDENTITY.md, TRANSPORT/MEMORY.md, TRANSPORT/CHANNEL/MEMORY.md and agents/AGENT/docs/….md", name)
+	bad := fmt.Errorf("%.200q is not a memory file; there are MEMORY.md, SYSTEM.md, IDENTITY.md, TRANSPORT/MEMORY.md, TRANSPORT/CHANNEL/MEMORY.md and agents/AGENT/docs/….md", name)
 	parts := strings.Split(name, "/")
 	if path.Clean(name) != name || strings.ContainsAny(name, "\\\x00") {
 		return File{}, bad

@@ -181,7 +181,7 @@ func (k *Keeper) open(f File, info fs.FileInfo, err error) Content {
 		data, c.Problem = k.load(f, info)
 		c.Text = string(data)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		c.Problem = "it cannot be reached (" + text.Cause(err).Error() + "): a link on the way leads out of the home folder, or its rights are wrong"
+		c.Problem = "it cannot be reached (" + text.Cause(err).Error() + "): a link in the path leads out of the home folder, or its permissions are wrong"
 	}
 	return c
 }
@@ -233,7 +233,7 @@ func (k *Keeper) load(f File, info fs.FileInfo) (data []byte, problem string) {
 	}
 	defer file.Close()
 	if opened, err := file.Stat(); err != nil || !os.SameFile(info, opened) {
-		return nil, "it was replaced while it was read: it is looked at again in a moment"
+		return nil, "it was replaced while it was read: it is read again in a moment"
 	}
 	data, err = io.ReadAll(io.LimitReader(file, MaxFile+1))
 	switch {

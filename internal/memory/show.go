@@ -53,7 +53,7 @@ func (c Content) Render() string {
 	}
 	switch {
 	case left > 0:
-		fmt.Fprintf(&out, "[%s more are not shown: at most %s are. Shorten the file: merge lines, and leave out what no longer holds.]\n", size(int64(left)), size(Shown))
+		fmt.Fprintf(&out, "[%s more are not shown: at most %s are. Shorten the file: merge lines, and remove what is no longer true.]\n", size(int64(left)), size(Shown))
 	case len(c.Text) > Full && c.Path != System:
 		fmt.Fprintf(&out, "[It has %s of the %s that are shown: tidy it up before it is full.]\n", size(int64(len(c.Text))), size(Shown))
 	}

@@ -63,7 +63,7 @@ func ReadAvailable(path string) (Available, error) {
 	}
 	v, err := ParseAvailable(data)
 	if err != nil {
-		return none, fmt.Errorf("%s cannot be read (%w); write it anew with: chorus models --refresh", path, err)
+		return none, fmt.Errorf("%s cannot be read (%w); create it again with: chorus models --refresh", path, err)
 	}
 	return v, nil
 }

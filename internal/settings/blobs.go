@@ -47,12 +47,12 @@ func bucketOf(u *url.URL, bot *config.Bot) (blobstorage.Storage, error) {
 	}
 	// Amazon's rule; other servers are as strict.
 	if !regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$`).MatchString(u.Host) {
-		return nil, fmt.Errorf("blobUrl: %q is no name of a bucket: it is written s3://BUCKET/PREFIX, in small letters, digits, dots and dashes", u.Host)
+		return nil, fmt.Errorf("blobUrl: %q is not a bucket name: write s3://BUCKET/PREFIX, in lower-case letters, digits, dots and dashes", u.Host)
 	}
 	query := u.Query()
 	for name := range query {
 		if !slices.Contains(blobParameters, name) {
-			return nil, fmt.Errorf("blobUrl: %s is no parameter of s3://; there are %s", name, strings.Join(blobParameters, ", "))
+			return nil, fmt.Errorf("blobUrl: %s is not a parameter of s3://; there are %s", name, strings.Join(blobParameters, ", "))
 		}
 	}
 	o := s3.Options{Bucket: u.Host, Prefix: strings.Trim(u.Path, "/"), Endpoint: query.Get("endpoint"), Region: query.Get("region"), Profile: query.Get("profile"),

@@ -25,7 +25,7 @@ func (e *PlaceError) Error() string {
 	if len(e.Roots) > 0 {
 		allowed += " and " + strings.Join(e.Roots, ", ")
 	}
-	why := "it is none of the places that an admin has named"
+	why := "it is not one of the places that an admin has named"
 	if e.Why != "" {
 		why = e.Why
 	}
@@ -36,7 +36,7 @@ func (e *PlaceError) Error() string {
 		return fmt.Sprintf("no schedule can work in %.200s yet: nobody looks on when one does, so it works only in %s, whoever adds it. "+
 			"Add the folder to `workspaces`, on the page of settings or in shared.yaml (`workspaces: [%.200s]`), or leave it out to get one of its own", e.Dir, allowed, e.Dir)
 	}
-	return fmt.Sprintf("%.200s can be worked in with the scope admin only: %s. Allowed are %s; an admin adds a folder to `workspaces` in the configuration, or leave the folder out to get one of your own", e.Dir, why, allowed)
+	return fmt.Sprintf("only the scope admin may work in %.200s: %s. Allowed are %s; an admin adds a folder to `workspaces` in the configuration, or leave the folder out to get your own", e.Dir, why, allowed)
 }
 
 // CheckPlace refuses folders in which somebody without the admin scope may not have an agent work

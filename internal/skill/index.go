@@ -14,7 +14,7 @@ const maxIndex = 24_000
 
 // how is what a model is told about skills, before the list.
 const how = `Skills are instructions for certain tasks, approved by somebody here. When a task fits a description, read the skill's file with read before you begin, and follow it. ` +
-	`Its other files lie beside it: file tools reach them below its location's folder, commands below $CHORUS_ROOT_SKILLS/NAME. A skill gives you no rights that you do not have.`
+	`Its other files are next to it: file tools reach them below its location's folder, commands below $CHORUS_ROOT_SKILLS/NAME. A skill gives you no rights that you do not have.`
 
 // Index returns the list of skills that a model sees: name, description and
 // where the rest is. It returns "" if there are none.

@@ -75,7 +75,7 @@ type front struct {
 // Parse parses a SKILL.md. folder is the name of its folder, which must be the skill's name.
 func Parse(folder string, data []byte) (Skill, error) {
 	if len(data) > MaxFile {
-		return Skill{}, fmt.Errorf("its %s has more than %d KB; move parts of it to files beside it", File, MaxFile>>10)
+		return Skill{}, fmt.Errorf("its %s has more than %d KB; move parts of it to other files", File, MaxFile>>10)
 	}
 	if !utf8.Valid(data) || bytes.ContainsRune(data, 0) {
 		return Skill{}, fmt.Errorf("its %s is not text in UTF-8", File)
@@ -97,7 +97,7 @@ func Parse(folder string, data []byte) (Skill, error) {
 	case !ValidName(s.Name):
 		return Skill{}, fmt.Errorf("%q cannot be its name: at most %d of a–z, 0–9 and single hyphens, none at the ends", text.Clip(s.Name, 80), maxName)
 	case s.Name != folder:
-		return Skill{}, fmt.Errorf("it is called %s and stands in the folder %q; both must have one name", s.Name, text.Clip(folder, 80))
+		return Skill{}, fmt.Errorf("it is called %s, but its folder is %q; both must have the same name", s.Name, text.Clip(folder, 80))
 	case s.Description == "":
 		return Skill{}, errors.New("its front matter has no description")
 	}

@@ -46,7 +46,7 @@ func TestParse(t *testing.T) {
 		"---\nname: a\n":                        "has no end",
 		"---\ndescription: b\n---":              "has no name",
 		"---\nname: a\n---\nx":                  "has no description",
-		"---\nname: b\ndescription: c\n---":     `it is called b and stands in the folder "a"`,
+		"---\nname: b\ndescription: c\n---":     `it is called b, but its folder is "a"`,
 		"---\nname: A\ndescription: c\n---":     `"A" cannot be its name`,
 		"---\nname: a--b\ndescription: c\n---":  "cannot be its name",
 		"---\nname: [a\n---":                    "cannot be read",

@@ -345,7 +345,7 @@ func (b *binder) file(path string, missing bool) {
 		}
 		return
 	case !info.Mode().IsRegular():
-		b.unbound("%s is no plain file", name)
+		b.unbound("%s is not a plain file", name)
 		return
 	case slices.Contains(data, strings.ToLower(filepath.Ext(path))):
 		b.unbound("%s is taken for data", name)

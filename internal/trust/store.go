@@ -99,7 +99,7 @@ func (s Store) Update(change func(records map[string]Record) error) error {
 		known = map[string]Record{}
 		if text != nil && json.Unmarshal(text, &known) != nil {
 			if err := datadir.WriteFile(s.File+".broken", text, 0o600); err != nil {
-				return nil, fmt.Errorf("%s cannot be read and not be put aside: %w", s.File, err)
+				return nil, fmt.Errorf("%s can neither be read nor set aside: %w", s.File, err)
 			}
 			known = map[string]Record{}
 		}

@@ -249,9 +249,9 @@ func (p *checker) withStore(name string, do func(*store.DB) []doctor.Finding) []
 	case s.db != nil:
 		return do(s.db)
 	case s.err != nil:
-		return []doctor.Finding{doctor.Noted(name, "", "not looked at: %s", unopened(s.err))}
+		return []doctor.Finding{doctor.Noted(name, "", "not checked: %s", unopened(s.err))}
 	case s.Older():
-		return []doctor.Finding{doctor.Noted(name, "chorus migrate", "not looked at: the database is of an older version")}
+		return []doctor.Finding{doctor.Noted(name, "chorus migrate", "not checked: the database is of an older version")}
 	default:
 		return []doctor.Finding{doctor.Good(name, "none yet")}
 	}

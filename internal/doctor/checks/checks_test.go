@@ -71,7 +71,7 @@ func TestLocksSayWhoIsThere(t *testing.T) {
 	}
 	p := checks.NewChecker(t.Context(), checks.Options{Home: dir, Env: apptest.Env()}, checks.Examination{})
 	found := p.Locks(t.Context())
-	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that are gone") {
+	if len(found) != 2 || found[0].Detail != "1 running, by process 1" || !strings.HasPrefix(found[1].Detail, "1 of processes that have ended") {
 		t.Errorf("locks: %+v", found)
 	}
 }

@@ -40,15 +40,15 @@ func (p *checker) database(context.Context) []doctor.Finding {
 	path := p.databasePath()
 	switch {
 	case errors.Is(s.err, errNoHome):
-		return []doctor.Finding{doctor.Noted("file", "", "not looked at: %v", s.err)}
+		return []doctor.Finding{doctor.Noted("file", "", "not checked: %v", s.err)}
 	case s.err != nil:
 		return []doctor.Finding{doctor.Bad("file", databaseFix(path, s.err), "%v", s.err)}
 	case !s.Exists:
-		return []doctor.Finding{doctor.Good("file", "none yet; it will be made at first use")}
+		return []doctor.Finding{doctor.Good("file", "none yet; it will be created on first use")}
 	}
 	out := []doctor.Finding{doctor.Good("file", "%s, %s", path, bytesWords(s.Size))}
 	if s.Mode&0o077 != 0 {
-		out = append(out, doctor.Warning("permissions", "chmod 600 "+Quoted(path), "%04o: others on this machine may read it", s.Mode))
+		out = append(out, doctor.Warning("permissions", "chmod 600 "+Quoted(path), "%04o: other users of this machine can read it", s.Mode))
 	}
 	if s.Older() {
 		out = append(out, doctor.Warning("schema", "chorus migrate", "version %d, this program's is %d; the next start brings it up to date", s.Version, s.Known))
@@ -67,13 +67,13 @@ func (p *checker) databaseServer(s openedStore) []doctor.Finding {
 	at := p.databaseAt()
 	switch {
 	case errors.Is(s.err, errNoHome):
-		return []doctor.Finding{doctor.Noted("server", "", "not looked at: %v", s.err)}
+		return []doctor.Finding{doctor.Noted("server", "", "not checked: %v", s.err)}
 	case s.err != nil:
 		return []doctor.Finding{doctor.Bad("server", "see that the server runs (pg_isready), and databaseUrl in the configuration", "%v", s.err)}
 	case s.Server == "":
-		return []doctor.Finding{doctor.Good("server", "%s; it will be made ready at first use", at)}
+		return []doctor.Finding{doctor.Good("server", "%s; it will be prepared on first use", at)}
 	case !s.Exists:
-		return []doctor.Finding{doctor.Good("server", "%s, %s; it is empty and will be made ready at first use", at, s.Server)}
+		return []doctor.Finding{doctor.Good("server", "%s, %s; it is empty and will be prepared on first use", at, s.Server)}
 	}
 	out := []doctor.Finding{doctor.Good("server", "%s, %s, %s", at, s.Server, bytesWords(s.Size))}
 	if s.Older() {
@@ -118,7 +118,7 @@ func databaseFix(path string, err error) string {
 	case errors.Is(err, database.ErrFull):
 		return "df -h " + Quoted(path)
 	default:
-		return "chorus doctor   again; if it stays so, restore a backup"
+		return "chorus doctor   again; if the error remains, restore a backup"
 	}
 }
 
@@ -135,7 +135,7 @@ func (p *checker) sound(ctx context.Context) []doctor.Finding {
 	case err == nil:
 		return []doctor.Finding{doctor.Good("pages", "all sound")}
 	case errors.Is(err, context.DeadlineExceeded):
-		return []doctor.Finding{doctor.Noted("pages", "chorus doctor --thorough", "%s are too much to read in %s; no damage so far",
+		return []doctor.Finding{doctor.Noted("pages", "chorus doctor --thorough", "%s are too much to read in %s; no damage found so far",
 			bytesWords(s.Size), time.Since(began).Round(time.Second))}
 	default:
 		return []doctor.Finding{doctor.Bad("pages", databaseFix(p.databasePath(), err), "%v", err)}
@@ -163,9 +163,9 @@ func (p *checker) attachments(ctx context.Context) []doctor.Finding {
 	faults, n, err := p.opened().db.CheckBlobs(ctx, p.Thorough)
 	switch {
 	case len(faults) > 0:
-		return []doctor.Finding{doctor.Bad(name, "put blobs back from a backup, or take note of the loss: chorus doctor --thorough --fix", "%s", lostBytes(faults))}
+		return []doctor.Finding{doctor.Bad(name, "restore blobs from a backup, or record the loss: chorus doctor --thorough --fix", "%s", lostBytes(faults))}
 	case ctx.Err() != nil:
-		return []doctor.Finding{doctor.Noted(name, "chorus doctor --thorough", "the first %d that conversations refer to are there; there was not the time for more", n)}
+		return []doctor.Finding{doctor.Noted(name, "chorus doctor --thorough", "the first %d that conversations refer to exist; there was no time for more", n)}
 	case err != nil:
 		return []doctor.Finding{doctor.Warning(name, "chorus doctor --thorough", "%v", err)}
 	case n == 0:
@@ -173,7 +173,7 @@ func (p *checker) attachments(ctx context.Context) []doctor.Finding {
 	case p.Thorough:
 		return []doctor.Finding{doctor.Good(name, "%s that conversations refer to, all as they were", text.Count(n, "piece"))}
 	default:
-		return []doctor.Finding{doctor.Good(name, "%s that conversations refer to are there; --thorough reads them", text.Count(n, "piece"))}
+		return []doctor.Finding{doctor.Good(name, "%s that conversations refer to exist; --thorough reads them", text.Count(n, "piece"))}
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 	unused, err := p.opened().db.UnusedBlobs(ctx, blobs.SweepAfter)
 	switch {
 	case ctx.Err() != nil:
-		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --thorough", "there was not the time to count them")}
+		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --thorough", "there was no time to count them")}
 	case err != nil:
 		return []doctor.Finding{doctor.Warning("unused bytes", "chorus doctor --thorough", "%v", err)}
 	case unused.Count == 0:
@@ -248,11 +248,11 @@ func (p *checker) audit(ctx context.Context) []doctor.Finding {
 		found, err := db.VerifyAudit(ctx, "", func(d, a int64) { done, all = d, a })
 		switch {
 		case errors.Is(ctx.Err(), context.DeadlineExceeded):
-			return []doctor.Finding{doctor.Noted("chain", "chorus audit verify", "the first %d of %d lines are as written; there was not the time for more", done, all)}
+			return []doctor.Finding{doctor.Noted("chain", "chorus audit verify", "the first %d of %d lines are as written; there was no time for more", done, all)}
 		case err != nil:
 			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify", "%v", err)}
 		case found.Break != nil:
-			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify   and ask who may write the home", "%s: %s", found.Break.What, found.Break.Text)}
+			return []doctor.Finding{doctor.Bad("chain", "chorus audit verify   and find out who may write to the home", "%s: %s", found.Break.What, found.Break.Text)}
 		case found.Lines == 0:
 			return []doctor.Finding{doctor.Good("chain", "empty"), p.checkpoints(ctx, db)}
 		default:
@@ -272,14 +272,14 @@ func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding 
 	const name = "checkpoint"
 	bot := p.read().bot
 	if bot == nil {
-		return doctor.Noted(name, "", "not looked at: %s", unread(p.read().err))
+		return doctor.Noted(name, "", "not checked: %s", unread(p.read().err))
 	}
 	keeper := p.app.Settings.Checkpoints(bot)
 	newest, err := keeper.Check(ctx, db)
 	var broken *checkpoint.Broken
 	switch {
 	case errors.As(err, &broken):
-		return doctor.Bad(name, "ask who may write the home; after restoring a backup, move "+Quoted(keeper.File)+" away", "%s", broken.Text)
+		return doctor.Bad(name, "find out who may write to the home; after restoring a backup, move "+Quoted(keeper.File)+" away", "%s", broken.Text)
 	case err != nil:
 		return doctor.Warning(name, "chorus audit verify", "%v", err)
 	case keeper.File == "":
@@ -287,7 +287,7 @@ func (p *checker) checkpoints(ctx context.Context, db *store.DB) doctor.Finding 
 	case newest == nil:
 		return doctor.Noted(name, "chorus audit verify", "none yet; a server, a chat or `chorus audit verify` keeps one in %s", keeper.File)
 	case within(keeper.File, p.app.Home.Dir()):
-		return doctor.Noted(name, "set audit.checkpointFile, audit.checkpointUrl or audit.checkpointGit", "%s of %s lies in the home, %s: whoever cuts the log off can change it, too",
+		return doctor.Noted(name, "set audit.checkpointFile, audit.checkpointUrl or audit.checkpointGit", "%s of %s is in the home, %s: whoever cuts the log off can change it too",
 			newest.What(), newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
 	default:
 		return doctor.Good(name, "%s of %s, in %s", newest.What(), newest.At.Local().Format("2006-01-02 15:04"), keeper.File)
@@ -324,7 +324,7 @@ func unread(err error) string {
 func (p *checker) budgets(ctx context.Context) []doctor.Finding {
 	bot := p.read().bot
 	if bot == nil {
-		return []doctor.Finding{doctor.Noted("limits", "", "not looked at: %s", unread(p.read().err))}
+		return []doctor.Finding{doctor.Noted("limits", "", "not checked: %s", unread(p.read().err))}
 	}
 	budget := runsetup.BudgetOf(bot, false)
 	if len(budget.Ceilings) == 0 && len(p.read().files.Bots()) == 0 {

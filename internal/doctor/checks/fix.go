@@ -135,7 +135,7 @@ func closeOff(path string, mode fs.FileMode) []doctor.Finding {
 	if err := os.Chmod(path, mode); err != nil {
 		return []doctor.Finding{doctor.Bad("permissions", fmt.Sprintf("sudo chmod %o %s", mode, Quoted(path)), "%v", err)}
 	}
-	return []doctor.Finding{doctor.Good("permissions", "%s is now %04o, for you alone", path, mode)}
+	return []doctor.Finding{doctor.Good("permissions", "%s is now %04o, only for you", path, mode)}
 }
 
 // A process that stays around removes unreferenced bytes once a day. It waits for a while after its start,

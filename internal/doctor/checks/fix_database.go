@@ -74,7 +74,7 @@ func fixLost(ctx context.Context, path, blobs string) []doctor.Finding {
 	if err != nil {
 		return unfixed(err)
 	}
-	return []doctor.Finding{doctor.Good("database", "it was gone: every conversation in it is lost unless you have a backup (chorus restore FILE). What was left, %s, is in %s; the next start begins anew",
+	return []doctor.Finding{doctor.Good("database", "it was gone: every conversation in it is lost unless you have a backup (chorus restore FILE). What was left, %s, is in %s; the next start creates a new one",
 		strings.Join(left, ", "), folder)}
 }
 
@@ -110,9 +110,9 @@ func (p *checker) stopWork(ctx context.Context, path string) (said string, err e
 
 func stoppedText(threads int) string {
 	if threads == 0 {
-		return "nothing was on"
+		return "nothing was running"
 	}
-	return fmt.Sprintf("what was on in %s is stopped, so that nothing is done twice", text.Count(threads, "conversation"))
+	return fmt.Sprintf("what was running in %s is stopped, so that nothing is done twice", text.Count(threads, "conversation"))
 }
 
 // salvage saves what can be read of a damaged database.

@@ -43,13 +43,13 @@ func (p *checker) homeFolder(context.Context) []doctor.Finding {
 	}
 	if info, err := os.Stat(dir); err == nil {
 		if mode := info.Mode().Perm(); mode&0o077 != 0 {
-			out = append(out, doctor.Warning("permissions", "chmod 700 "+Quoted(dir), "%04o: others on this machine may look into it", mode))
+			out = append(out, doctor.Warning("permissions", "chmod 700 "+Quoted(dir), "%04o: other users of this machine can read it", mode))
 		} else {
-			out = append(out, doctor.Good("permissions", "%04o, for you alone", mode))
+			out = append(out, doctor.Good("permissions", "%04o, only for you", mode))
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Getuid() {
 			out = append(out, doctor.Warning("owner", fmt.Sprintf("sudo chown -R %d %s   or run chorus as its owner", os.Getuid(), Quoted(dir)),
-				"it belongs to user %d, and you are user %d: what one writes the other may not be able to read", owner.Uid, os.Getuid()))
+				"it belongs to user %d, and you are user %d: neither may be able to read what the other writes", owner.Uid, os.Getuid()))
 		}
 	}
 	out = append(out, space(dir))
@@ -62,16 +62,16 @@ func AsRoot(uid int) string {
 	if uid != 0 {
 		return ""
 	}
-	return "Chorus runs as root: without a sandbox agents may change all of this machine; `chorus doctor` says how to give it a user of its own"
+	return "Chorus runs as root: without a sandbox agents can change everything on this machine; `chorus doctor` says how to give it its own user"
 }
 
-const rootFix = "give it a user of its own: useradd --system chorus, and User=chorus in the systemd unit (deploy/chorus.service has it)"
+const rootFix = "give it its own user: useradd --system chorus, and User=chorus in the systemd unit (as in deploy/chorus.service)"
 
 func rootUser(uid int) []doctor.Finding {
 	if AsRoot(uid) == "" {
 		return nil
 	}
-	return []doctor.Finding{doctor.Warning("user", rootFix, "it is root: whatever an agent writes or starts outside of a sandbox has all rights on this machine")}
+	return []doctor.Finding{doctor.Warning("user", rootFix, "it is root: whatever an agent writes or starts outside a sandbox has all rights on this machine")}
 }
 
 func homeFix(dir string, err error) string {
@@ -98,16 +98,16 @@ func futureHome(dir string) []doctor.Finding {
 		}
 		if err != nil {
 			return []doctor.Finding{doctor.Bad("folder", "export CHORUS_HOME=/a/folder/that/may/be/used",
-				"%s is not there and cannot be made: %s: %v", dir, above, err)}
+				"%s is missing and cannot be created: %s: %v", dir, above, err)}
 		}
-		return []doctor.Finding{doctor.Good("folder", "%s will be made at first use", dir), space(above)}
+		return []doctor.Finding{doctor.Good("folder", "%s will be created on first use", dir), space(above)}
 	}
 }
 
 func space(dir string) doctor.Finding {
 	var fs syscall.Statfs_t
 	if err := syscall.Statfs(dir, &fs); err != nil {
-		return doctor.Noted("disk", "", "how much is free cannot be said: %v", err)
+		return doctor.Noted("disk", "", "cannot tell how much is free: %v", err)
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize)
 	fix := "df -h " + Quoted(dir) + "   and remove what is not needed"
@@ -218,7 +218,7 @@ func (p *checker) Locks(context.Context) []doctor.Finding {
 		out[0] = doctor.Good("locks", "%d running, by process %s", len(held), strings.Join(slices.Compact(held), ", "))
 	}
 	if len(left) > 0 {
-		out = append(out, doctor.Noted("left locks", "", "%d of processes that are gone; whoever goes on with the thread takes the lock over", len(left)))
+		out = append(out, doctor.Noted("left locks", "", "%d of processes that have ended; whoever continues the thread takes the lock over", len(left)))
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func judgeHomes(w weighed, limit int64) []doctor.Finding {
 	case w.bytes > limit:
 		// Module caches are written so that nobody can change them.
 		fix := "chmod -R u+w " + Quoted(w.largest) + " && rm -r " + Quoted(w.largest)
-		return []doctor.Finding{doctor.Warning("kept homes", fix, "%s%s in %s of commands; the largest, %s, is filled again by the commands that need it",
+		return []doctor.Finding{doctor.Warning("kept homes", fix, "%s%s in %s of commands; the largest, %s, is refilled by the commands that need it",
 			atLeast, bytesWords(w.bytes), text.Count(w.homes, "home"), bytesWords(w.most))}
 	}
 	return []doctor.Finding{doctor.Good("kept homes", "%s%s in %s of commands", atLeast, bytesWords(w.bytes), text.Count(w.homes, "home"))}

@@ -87,9 +87,9 @@ func vendorFinding(v modelrouter.Vendor, list modelrouter.Available, when string
 	case "valid, but":
 		return doctor.Warning(v.Name, "chorus models --refresh", "%s: accepted, but %s (%s)", where, offered.Error, when)
 	case "no":
-		return doctor.Bad(v.Name, "look at the network and at "+v.KeySetting()+", then: chorus models --refresh", "%s: no answer that can be used (%s): %s", where, when, offered.Error)
+		return doctor.Bad(v.Name, "check the network and "+v.KeySetting()+", then: chorus models --refresh", "%s: no usable answer (%s): %s", where, when, offered.Error)
 	default:
-		return doctor.Noted(v.Name, "chorus doctor --online", "%s is set; nobody has asked yet whether it is accepted", where)
+		return doctor.Noted(v.Name, "chorus doctor --online", "%s is set; not yet checked whether it is accepted", where)
 	}
 }
 
@@ -159,14 +159,14 @@ func (p *checker) localServer(ctx context.Context, v modelrouter.Vendor) doctor.
 	}
 	switch {
 	case err != nil && host == "":
-		return doctor.Good(v.Name, "none runs on this machine; none is needed unless you want models of your own")
+		return doctor.Good(v.Name, "none is running on this machine; you only need one for local models")
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return doctor.Warning(v.Name, fix, "%s does not answer in %s", host, localTime)
 	case err != nil:
 		return doctor.Warning(v.Name, fix, "%s cannot be asked: %v", host, err)
 	case len(models) == 0:
-		return doctor.Noted(v.Name, provider.Local.Pull+" "+provider.DefaultModel, "it runs, and has no model yet")
+		return doctor.Noted(v.Name, provider.Local.Pull+" "+provider.DefaultModel, "it is running, but has no model yet")
 	default:
-		return doctor.Good(v.Name, "it runs, %s; try: chorus chat -m %s/%s", text.Count(len(models), "model"), v.Name, models[0])
+		return doctor.Good(v.Name, "it is running, %s; try: chorus chat -m %s/%s", text.Count(len(models), "model"), v.Name, models[0])
 	}
 }

@@ -11,7 +11,7 @@ func TestRootIsToldOf(t *testing.T) {
 		t.Error("an ordinary user is warned")
 	}
 	text, found := AsRoot(0), rootUser(0)
-	if !strings.Contains(text, "User=chorus") || strings.Contains(text, "\n") || len(found) != 1 || found[0].Fix != rootFix {
+	if !strings.Contains(text, "chorus doctor") || !strings.Contains(rootFix, "User=chorus") || strings.Contains(text, "\n") || len(found) != 1 || found[0].Fix != rootFix {
 		t.Errorf("%q %+v", text, found)
 	}
 }

@@ -27,7 +27,7 @@ import (
 func (p *checker) configuration(context.Context) []doctor.Finding {
 	c := p.read()
 	if errors.Is(c.err, errNoHome) {
-		return []doctor.Finding{doctor.Noted("files", "", "not looked at: %v", c.err)}
+		return []doctor.Finding{doctor.Noted("files", "", "not checked: %v", c.err)}
 	}
 	var out []doctor.Finding
 	if c.files != nil {
@@ -73,7 +73,7 @@ func (p *checker) configFiles(files *config.Files) doctor.Finding {
 	}
 	slices.Sort(read)
 	if len(read) == 0 {
-		return doctor.Good("files", "none in %s; what is built in holds", files.Dir)
+		return doctor.Good("files", "none in %s; the built-in defaults apply", files.Dir)
 	}
 	return doctor.Good("files", "%s in %s", strings.Join(read, ", "), files.Dir)
 }
@@ -152,7 +152,7 @@ func (p *checker) tools(context.Context) []doctor.Finding {
 func (p *checker) search() doctor.Finding {
 	c := p.read()
 	if c.bot == nil {
-		return doctor.Noted("web_search", "", "not looked at: %s", unread(c.err))
+		return doctor.Noted("web_search", "", "not checked: %s", unread(c.err))
 	}
 	var names []string
 	for _, bot := range p.bots(c) {
@@ -194,7 +194,7 @@ func install(pack string) string {
 func (p *checker) servers(context.Context) []doctor.Finding {
 	c := p.read()
 	if c.bot == nil {
-		return []doctor.Finding{doctor.Noted("servers", "", "not looked at: %s", unread(c.err))}
+		return []doctor.Finding{doctor.Noted("servers", "", "not checked: %s", unread(c.err))}
 	}
 	here, _ := os.Getwd()
 	var out []doctor.Finding
@@ -224,7 +224,7 @@ func (p *checker) servers(context.Context) []doctor.Finding {
 
 func (p *checker) server(s mcp.Server, dir, fix string) doctor.Finding {
 	if s.URL != "" {
-		return doctor.Good(s.Name, "is asked when it is first used")
+		return doctor.Good(s.Name, "is contacted on first use")
 	}
 	path, err := mcp.Program(s, dir, p.app.Environ)
 	if err != nil {
@@ -238,9 +238,9 @@ func (p *checker) server(s mcp.Server, dir, fix string) doctor.Finding {
 		reaches = strings.Join(s.Hosts, ", ")
 	}
 	if named := p.app.Settings.NamedFiles(dir, s); len(named) > 0 && !s.Workspace {
-		return doctor.Noted(s.Name, "move it out of the directory, or name it in .mcp.json, where a change is asked for", "%s starts %s of this directory, which agents can change; it reaches %s", path, strings.Join(named, ", "), reaches)
+		return doctor.Noted(s.Name, "move it out of the directory, or name it in .mcp.json, where a change needs approval", "%s starts %s of this directory, which agents can change; it reaches %s", path, strings.Join(named, ", "), reaches)
 	}
-	return doctor.Good(s.Name, "%s, in a sandbox where commands have one; it reaches %s", path, reaches)
+	return doctor.Good(s.Name, "%s, in a sandbox if commands have one; it reaches %s", path, reaches)
 }
 
 // repository says what the .mcp.json of this directory wants.
@@ -305,6 +305,6 @@ func sandboxFixes(name string) string {
 	case "isolation landlock":
 		return "get a newer kernel, or add landlock to lsm= of its command line"
 	default:
-		return "chorus doctor --json   and look at what this machine lacks"
+		return "chorus doctor --json   and see what this machine lacks"
 	}
 }

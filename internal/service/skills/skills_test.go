@@ -89,7 +89,7 @@ func TestSkills(t *testing.T) {
 			t.Fatal(d, err)
 		}
 		_, err = operations.ApproveSkill.Call(t.Context(), to, ada, operations.SkillApproval{Name: id, SkillPlace: here, Digest: "0"})
-		kind(err, operation.Conflict, "no longer what was shown")
+		kind(err, operation.Conflict, "has changed since it was shown")
 		s, err := operations.ApproveSkill.Call(t.Context(), to, ada, operations.SkillApproval{Name: id, SkillPlace: here, Digest: d.Digest})
 		if err != nil {
 			t.Fatal(err)

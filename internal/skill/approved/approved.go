@@ -162,7 +162,7 @@ func status(s Skill) Status {
 
 // Errors of requests.
 var (
-	ErrMoved  = errors.New("it is no longer what was shown; look at the difference again")
+	ErrMoved  = errors.New("it has changed since it was shown; look at the difference again")
 	ErrBroken = errors.New("it cannot be used")
 )
 

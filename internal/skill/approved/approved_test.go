@@ -216,7 +216,7 @@ func TestHiddenCharacters(t *testing.T) {
 	write(t, filepath.Join(dir, skill.File), text("a", "x\u200by"))
 	write(t, filepath.Join(dir, "logo.png"), "\x89PNG\x00")
 	changes, err := l.Changes(one(t, l, where, "a"))
-	if err != nil || len(changes) != 2 || !strings.Contains(changes[0].Diff, "x<U+200B>y") || !strings.Contains(changes[1].How, "no text that can be shown: 5 bytes, sha256") {
+	if err != nil || len(changes) != 2 || !strings.Contains(changes[0].Diff, "x<U+200B>y") || !strings.Contains(changes[1].How, "cannot be shown as text: 5 bytes, sha256") {
 		t.Errorf("%+v, %v", changes, err)
 	}
 }

@@ -85,7 +85,7 @@ func (l *Library) changeOf(name string, was, is skill.Entry, before, now string)
 		return c, err
 	}
 	if !readable || !also {
-		c.How += fmt.Sprintf("; it is no text that can be shown: %d bytes, sha256 %s", is.Size, is.Sum)
+		c.How += fmt.Sprintf("; it cannot be shown as text: %d bytes, sha256 %s", is.Size, is.Sum)
 		return c, nil
 	}
 	c.Diff = Visible(l.Diff(name, old, text))

@@ -138,7 +138,7 @@ func (l *Library) Files(d Described) error {
 			return err
 		}
 	}
-	return fmt.Errorf("what it starts is not what was approved (%s changed): look at it with chorus skill diff %s%s, then say chorus skill approve %s%s",
+	return fmt.Errorf("what it starts is not what was approved (%s changed): look at it with chorus skill diff %s%s, then run chorus skill approve %s%s",
 		strings.Join(changed, ", "), serverPrefix, d.Server, serverPrefix, d.Server)
 }
 

@@ -97,7 +97,7 @@ func TestAgentsAreMadeAndEdited(t *testing.T) {
 	p.write("input[name=name]", "frontend")
 	p.write("textarea[name=prompt]", "Another one.")
 	p.click("button[value=save]")
-	p.waitForText("there is an agent of that name already")
+	p.waitForText("there is already an agent of that name")
 	p.until(`document.querySelector("textarea[name=prompt]").value === "Another one."`)
 
 	// A doc is written from there, and is part of the prompt.

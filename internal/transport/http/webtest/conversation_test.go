@@ -26,7 +26,7 @@ func TestSignInAndFirstConversation(t *testing.T) {
 	p.visit(strings.TrimPrefix(h.signIn, h.url))
 	p.waitForText("Welcome to Chorus")
 	p.waitForText("demo/guide")
-	p.waitForText("none runs on this machine") // loaded after the page
+	p.waitForText("none is running on this machine") // loaded after the page
 	p.write("textarea[name=message]", "hello there")
 	p.click(".first .button")
 	p.until(`location.pathname.startsWith("/s/")`)

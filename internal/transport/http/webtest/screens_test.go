@@ -39,7 +39,7 @@ func TestScreens(t *testing.T) {
 	p.visit("/sign-in")
 	p.screenshot("sign-in")
 	p.visit(h.signIn[len(h.url):])
-	p.waitForText("none runs on this machine")
+	p.waitForText("none is running on this machine")
 	p.screenshot("welcome")
 	h.prompt(h.session(operations.NewSession{Title: "What changed since the last release?"}), "usage in=52000 out=1800\nsay Three things.")
 	h.prompt(h.session(operations.NewSession{Title: "Why is the build red?"}), "usage in=8200 out=900\nfail bad_request")
