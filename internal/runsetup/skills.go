@@ -176,7 +176,7 @@ func (setup *Setup) approvedTools(b *Toolbox, servers []mcp.Server, listing mcp.
 		for _, name := range names {
 			off[name] = true
 		}
-		setup.Notices.WarnOnce(fmt.Sprintf("%s of the MCP server %s off, because the approved description has changed: %s; see chorus skill diff mcp:%s, then run chorus skill approve mcp:%s",
+		setup.Notices.WarnOnce(fmt.Sprintf("%s of the MCP server %s off: %s (not as approved); see chorus skill diff mcp:%s, then run chorus skill approve mcp:%s",
 			text.Count(len(names), "tool"), s.Name, strings.Join(names, ", "), s.Name, s.Name))
 		listing.Off = append(listing.Off, fmt.Sprintf("Tools of the MCP server %s are off until somebody reviews their changed descriptions: %s. Do without them.", s.Name, strings.Join(names, ", ")))
 	}
