@@ -71,7 +71,7 @@ func card(a approval.Approval, label string, width int, look theme.Theme) []stri
 		words("now", "asked again: "+a.Again)
 	}
 	if unbound := approval.Unbound(a.Bound); unbound != "" {
-		words("note", "not covered by your approval: "+unbound)
+		words("note", "not covered: "+unbound)
 	}
 	if a.NeedsTwo() {
 		words("who", "two people must approve ("+a.Who+")")

@@ -24,7 +24,7 @@ const maxNumbered = 20
 // offer lists the choices and makes the next line the answer.
 func (c *plain) offer(o choice) {
 	c.open = &o
-	lines := []string{fmt.Sprintf("%s: type a number, part of a name to narrow the list, or Enter %s", o.what, o.none)}
+	lines := []string{fmt.Sprintf("%s: type a number, part of a name, or Enter %s", o.what, o.none)}
 	for i, one := range o.list[:min(len(o.list), maxNumbered)] {
 		line := fmt.Sprintf("%d. %s", i+1, one.Label)
 		if one.About != "" {
