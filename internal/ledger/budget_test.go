@@ -79,9 +79,9 @@ func TestSentences(t *testing.T) {
 		"exactly": {stand(ledger.Person, ledger.Day, 0, 390*cent), cent, ""},
 		"free":    {stand(ledger.Person, ledger.Day, 900*cent, 0), 0, ""},
 		"hard": {stand(ledger.Person, ledger.Day, 480*cent, 10*cent), 11 * cent, "the budget of local:ada for one day does not allow this call: " +
-			"$4.80 of $5.00 is spent, $0.10 is reserved by calls that are running, and it may cost up to $0.11. It begins anew at 00:00 UTC; or raise budgets.person.day."},
+			"$4.80 of $5.00 is spent, $0.10 is reserved by calls that are running, and it may cost up to $0.11. It resets at 00:00 UTC; or raise budgets.person.day."},
 		"role": {stand(ledger.Role, ledger.Month, 500*cent, 0), 1, "the budget of everybody with the role guest for one month does not allow this call: " +
-			"$5.00 of $5.00 is spent, and it may cost up to $0.0000. It begins anew on the first of next month (UTC); or raise budgets.role.guest.month."},
+			"$5.00 of $5.00 is spent, and it may cost up to $0.0000. It resets on the first of next month (UTC); or raise budgets.role.guest.month."},
 		"task": {stand(ledger.Task, ledger.Once, 500*cent, 0), cent, "the budget for one task does not allow this call: " +
 			"$5.00 of $5.00 is spent, and it may cost up to $0.01. Give it less to do at once, or raise budgets.task."},
 		"no soft for a task": {stand(ledger.Task, ledger.Once, 490*cent, 0), cent, ""},
