@@ -74,7 +74,7 @@ const (
 )
 
 // ErrToken means that the token is not accepted.
-var ErrToken = errors.New("Discord does not accept the token; create a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
+var ErrToken = errors.New("the token is not accepted by Discord; create a new one under Bot in the developer portal and set DISCORD_BOT_TOKEN (or discordToken)")
 
 // errAgain means that the connection ended and a new one should be made at once.
 var errAgain = errors.New("the gateway asked for a new connection")
