@@ -177,12 +177,12 @@ func (r *riskReport) harmless(d Decision, does string) {
 
 // unknown adds a part that nobody can read before it runs.
 func (r *riskReport) unknown(d Decision) {
-	const begin = "cannot be judged in advance: "
+	const begin = "cannot be judged in advance"
 	if slices.ContainsFunc(r.does, func(s string) bool { return strings.HasPrefix(s, begin) }) {
 		return // one reason is enough
 	}
-	why := cmp.Or(d.Why, "it cannot be read")
-	r.add(HighRisk, begin+text.Clip(text.OneLine(why), 120))
+	why, _, _ := strings.Cut(cmp.Or(d.Why, "it cannot be read"), ";") // what follows is advice for the agent
+	r.add(HighRisk, begin+" ("+text.Clip(text.OneLine(why), 120)+")")
 }
 
 // writes adds a file that is written.
