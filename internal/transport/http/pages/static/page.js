@@ -1,6 +1,7 @@
 // Behaviour of all pages: colour theme, approvals without a page load, times, and the modules that every page uses.
 
 import { copyButtons, copyFields } from "./copy.js";
+import { notices } from "./notices.js";
 import { palette } from "./palette.js";
 import { autoReload, reloadParts } from "./renew.js";
 import { post } from "./request.js";
@@ -91,6 +92,7 @@ addEventListener("pageshow", (event) => {
 themeButton();
 enterSends();
 palette();
+notices();
 autoReload();
 loadLater();
 updateTimes();

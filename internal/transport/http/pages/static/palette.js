@@ -1,4 +1,4 @@
-// Keys for all pages: Ctrl+K goes anywhere, ? lists the shortcuts. Also: notifications, if enabled.
+// Keys for all pages: Ctrl+K goes anywhere, ? lists the shortcuts.
 
 const keys = [
   ["Ctrl+K", "go to a page or a conversation"],
@@ -127,24 +127,6 @@ function key(e) {
   e.preventDefault();
 }
 
-// tell shows a notification while the page is hidden, if notifications are enabled.
-export function tell(text) {
-  if (!document.hidden || !("Notification" in window) || Notification.permission !== "granted") return;
-  const note = new Notification("Chorus", { body: text, tag: location.pathname });
-  note.addEventListener("click", () => { focus(); note.close(); });
-}
-
-function notifyButton() {
-  const button = document.getElementById("notify");
-  if (!button || !("Notification" in window)) return;
-  button.hidden = Notification.permission !== "default";
-  button.addEventListener("click", async () => {
-    await Notification.requestPermission();
-    button.hidden = true;
-  });
-}
-
 export function palette() {
   document.addEventListener("keydown", key);
-  notifyButton();
 }
