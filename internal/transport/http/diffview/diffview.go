@@ -84,6 +84,21 @@ func Parse(text string) (files []File, cut bool) {
 	return files, cut
 }
 
+// ParseWhole parses a diff of which all lines will be shown. It refuses a text with lines that are in no hunk and are no head of
+// a file: they would not be seen.
+func ParseWhole(text string) ([]File, bool) {
+	files, cut := Parse(text)
+	lines := 0
+	for i, f := range files {
+		files[i].Folded = false
+		lines += 2 // its paths
+		for _, h := range f.Hunks {
+			lines += 1 + len(h.Lines)
+		}
+	}
+	return files, !cut && lines > 0 && lines == strings.Count(strings.TrimSuffix(text, "\n"), "\n")+1
+}
+
 // keepLine adds a line to the last hunk of a file, up to the limit.
 func keepLine(file *File, l Line, shown *int) bool {
 	switch l.Kind {

@@ -88,3 +88,34 @@ func TestHugeDiff(t *testing.T) {
 		t.Errorf("%d files, %d lines, cut %v", len(files), shown, cut)
 	}
 }
+
+// A diff that people decide about is shown whole, or not as a diff.
+func TestParseWhole(t *testing.T) {
+	t.Parallel()
+	const small = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@ func x\n one\n-two\n+2\n\\ No newline at end of file\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+hi\n"
+	for name, c := range map[string]struct {
+		text string
+		want bool
+	}{
+		"a diff":             {small, true},
+		"many lines":         {"--- /dev/null\n+++ b/x\n@@ -0,0 +1,900 @@\n" + strings.Repeat("+x\n", 900), true},
+		"nothing":            {"", false},
+		"words":              {"every day at nine", false},
+		"words before it":    {"run this:\n" + small, false},
+		"words after it":     {small + "and delete everything\n", false},
+		"too long to show":   {"--- /dev/null\n+++ b/x\n@@ -0,0 +1,5000 @@\n" + strings.Repeat("+x\n", 5000), false},
+		"binary":             {"--- a/x\n+++ b/x\n(binary: 2 bytes become 3)\n", false},
+		"more than it says":  {"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n+c\n", false},
+		"a file of no lines": {small + "--- a/y\n+++ b/y\n@@ -0,0 +0,0 @@\n", false},
+	} {
+		files, whole := ParseWhole(c.text)
+		if whole != c.want {
+			t.Errorf("%s: %v", name, whole)
+		}
+		for _, f := range files {
+			if whole && f.Folded {
+				t.Errorf("%s: %s is folded", name, f.Path)
+			}
+		}
+	}
+}

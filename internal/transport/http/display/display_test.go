@@ -23,7 +23,7 @@ func TestWords(t *testing.T) {
 		{Short("a  b\nc", 10), "a b c"}, {Short("äöüß", 3), "äö…"},
 		{Person("user:ada"), "ada"}, {Person("ada"), "ada"},
 		{Who(map[string]string{"01": "phone"}, "token:01"), "phone"}, {Who(nil, "user:ada"), "ada"}, {Who(nil, ""), "—"},
-		{Actions([]string{"tool:bash:ls", "tool:write:x"}), "ls\ntool:write:x"},
+		{Actions([]string{"tool:bash:ls", "tool:write:x", "tool:web_search", "question:shop"}), "ls\nwrite x\nweb_search\nquestion:shop"},
 		{Initial(" ada"), "A"}, {Initial(""), "?"},
 		{JSON(`{"a":1}`), "{\n  \"a\": 1\n}"}, {JSON("no json"), "no json"},
 		{Folder("/home/x/threads/y/scratch"), "a folder of its own"}, {Folder("/src"), "/src"},

@@ -29,11 +29,18 @@ func FirstSentence(s string) string {
 // TaskState is the state of a task or a project for people: "awaiting approval" of AWAITING_APPROVAL.
 func TaskState(state string) string { return strings.ToLower(strings.ReplaceAll(state, "_", " ")) }
 
-// Actions lists what a call would do, one action per line, without the prefix that rules have before a shell command.
+// Actions lists what a call would do, one action per line, in words instead of the form that rules have: tool:NAME:DETAIL.
 func Actions(list []string) string {
 	out := make([]string, len(list))
 	for i, action := range list {
-		out[i] = strings.TrimPrefix(action, "tool:bash:")
+		if command, ok := strings.CutPrefix(action, "tool:bash:"); ok {
+			out[i] = command
+			continue
+		}
+		tool, detail, _ := strings.Cut(strings.TrimPrefix(action, "tool:"), ":")
+		if out[i] = strings.TrimSpace(tool + " " + detail); !strings.HasPrefix(action, "tool:") {
+			out[i] = action
+		}
 	}
 	return strings.Join(out, "\n")
 }

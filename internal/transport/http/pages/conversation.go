@@ -37,9 +37,15 @@ func (p *Pages) conversation(w http.ResponseWriter, r *http.Request, by operatio
 	t := viewOf(s, by)
 	t.Names, t.Split = p.names(ctx, by), splitDiffs(w, r)
 	if before, err := strconv.ParseInt(r.URL.Query().Get("before"), 10, 64); err == nil && before > 0 && before <= s.Seq {
-		span.Before, t.Past = before, true
+		span.Before, t.Past, t.Before = before, true, before
 	}
 	items, err := operations.Messages.Call(ctx, p.Executor, by, span)
+	if err != nil {
+		return err
+	}
+	items, err = withCalls(items, func(before int64) (operation.List[feed.Item], error) {
+		return operations.Messages.Call(ctx, p.Executor, by, operations.EventRange{ID: s.ID, Before: before, Limit: maxItems})
+	})
 	if err != nil {
 		return err
 	}

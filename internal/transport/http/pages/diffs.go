@@ -12,8 +12,13 @@ const foldedLines = 40
 // editsView is what a call changed, as shown.
 type editsView struct {
 	Files []diffview.File
+	Text  string // of a preview: what to show if it is not a diff
 	Split bool
-	Call  string // the id of the call that the switch leads back to; "": there is no switch
+	At    string // the element that the switch between the two views leads back to; "": there is no switch
+
+	// The page that the switch stays on.
+	Before int64
+	State  string
 }
 
 // edits returns the files that a diff changes. Long ones are folded.
@@ -26,10 +31,20 @@ func edits(text string) editsView {
 }
 
 // callEdits returns the files that a call changed, in the chosen view.
-func callEdits(text string, split bool, call string) editsView {
+func callEdits(text string, v view, call string) editsView {
 	out := edits(text)
-	out.Split, out.Call = split, call
+	out.Split, out.At, out.Before = v.Split, "call-"+call, v.Before
 	return out
+}
+
+// previewOf returns what a call would change, in the chosen view. It is approved by what is shown, so nothing is folded or
+// left out: a text that is not a diff from beginning to end is shown as it is.
+func previewOf(text string, v view, approval string) editsView {
+	files, whole := diffview.ParseWhole(text)
+	if !whole {
+		return editsView{Text: text}
+	}
+	return editsView{Files: files, Split: v.Split, At: "ask-" + approval, Before: v.Before, State: v.State}
 }
 
 // diffCookie stores the chosen view of changes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"html"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -12,6 +13,7 @@ import (
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"chorus/internal/approval"
+	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
@@ -33,6 +35,9 @@ func (p *Pages) functions() template.FuncMap {
 		"pairs":         diffview.SideBySide,
 		"edits":         edits,
 		"callEdits":     callEdits,
+		"previewOf":     previewOf,
+		"failedAs":      failedAs,
+		"reasonOf":      reasonOf,
 		"command":       display.ShellCommand,
 		"took":          display.Took,
 		"rulename":      permit.RuleName,
@@ -122,4 +127,21 @@ func sentence(text string) string {
 		return text
 	}
 	return text + "."
+}
+
+// reasonOf is why an approval is asked for, unless its risk or its parts say the same.
+func reasonOf(a operations.Approval) string {
+	said := func(part chat.JudgedPart) bool { return strings.Contains(part.Why, a.Reason) }
+	if strings.Contains(a.RiskWhy, a.Reason) || len(a.Parts) > 1 && slices.ContainsFunc(a.Parts, said) { // a single part is not listed
+		return ""
+	}
+	return a.Reason
+}
+
+// failedAs says in one word how a call without an exit code failed.
+func failedAs(outcome string) string {
+	if outcome == string(chat.Ran) {
+		return "failed" // it ran, or was about to
+	}
+	return cmp.Or(outcome, "failed")
 }

@@ -38,7 +38,25 @@ func (p *Pages) showNew(w http.ResponseWriter, r *http.Request, by operation.Cal
 	c := p.choose(r, by)
 	f := p.layout(r, by, "New conversation")
 	f.Script = "new.js"
-	return p.render(w, status, "new.html", map[string]any{"Layout": f, "Agents": agents, "Models": c.Models, "Profiles": c.Profiles, "Asked": asked, "Problem": problem})
+	return p.render(w, status, "new.html", map[string]any{"Layout": f, "Agents": agents, "Models": c.Models, "Profiles": c.Profiles, "Folders": p.recentFolders(r, by), "Asked": asked, "Problem": problem})
+}
+
+// mostFolders limits the folders that are offered for a new conversation.
+const mostFolders = 12
+
+// recentFolders returns the folders that the caller's newest conversations work in, except those of their own.
+func (p *Pages) recentFolders(r *http.Request, by operation.Caller) []string {
+	list, err := operations.ListSessions.Call(r.Context(), p.Executor, by, operations.SessionQuery{Kind: "talk", Limit: 100})
+	if err != nil {
+		return nil // any folder can be typed
+	}
+	var out []string
+	for _, s := range list.Items {
+		if dir := s.WorkspacePath; dir != "" && display.Folder(dir) == dir && !slices.Contains(out, dir) && len(out) < mostFolders {
+			out = append(out, dir)
+		}
+	}
+	return out
 }
 
 // createSession creates a session and sends its first message, if there is one. Errors are shown in the form, with everything that was typed.

@@ -35,5 +35,6 @@ func (p *Pages) approvals(w http.ResponseWriter, r *http.Request, by operation.C
 	if err != nil {
 		return err
 	}
-	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(operation.Approve), "Wrong": map[string]string(nil)})
+	return p.render(w, http.StatusOK, "approvals.html", map[string]any{"Layout": p.layout(r, by, "Approvals"), "List": list, "State": which, "Names": p.names(r.Context(), by), "Answer": by.May(operation.Approve), "Wrong": map[string]string(nil),
+		"View": view{Split: splitDiffs(w, r), State: which}})
 }

@@ -161,6 +161,7 @@ func (p *Pages) routes() {
 		return nil
 	})
 	p.page("GET /s/{id}/blob/{hash}", p.blob)
+	p.page("GET /s/{id}/text/{seq}", p.writtenText)
 	p.mux.HandleFunc("GET /s/{id}/live", p.live)
 	p.mux.HandleFunc("GET /moves", p.changeEvents)
 	p.page("GET /frame", p.frame)

@@ -29,8 +29,10 @@ type view struct {
 	MayAnswer bool // the caller may answer approvals
 	MayFork   bool
 	Names     map[string]string
-	Past      bool // a page of earlier items, which is not updated
-	Split     bool // changes are shown side by side
+	Past      bool   // a page of earlier items, which is not updated
+	Split     bool   // changes are shown side by side
+	Before    int64  // of a page of earlier items: where it ends
+	State     string // of the list of approvals: which are shown
 }
 
 // rowData is the data of a row's template. Parts are rendered rows inside it, by kind: "out",

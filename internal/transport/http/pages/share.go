@@ -97,13 +97,22 @@ func (p *Pages) shared(w http.ResponseWriter, r *http.Request) {
 		show(statusOf(err), map[string]any{"Problem": problem})
 		return
 	}
+	whole, err := withCalls(operation.List[feed.Item]{Items: c.Items, Next: c.Next}, func(before int64) (operation.List[feed.Item], error) {
+		earlier, err := p.Shared(r.Context(), r.PathValue("token"), before)
+		return operation.List[feed.Item]{Items: earlier.Items, Next: earlier.Next}, err
+	})
+	if err != nil {
+		show(statusOf(err), map[string]any{"Problem": p.userMessage(err)})
+		return
+	}
+	c.Items, c.Next = whole.Items, whole.Next
 	for i, item := range c.Items { // a text file is part of its message
 		if said, ok := item.(feed.UserMessage); ok {
 			said.Text, _ = display.SplitFiles(said.Text)
 			c.Items[i] = said
 		}
 	}
-	rows, err := p.rows(view{Agent: c.Agent, Past: true}, c.Items)
+	rows, err := p.rows(view{Agent: c.Agent, Past: true, Before: before, Split: r.URL.Query().Get("diff") == "split"}, c.Items)
 	if err != nil {
 		p.Log.Error("shared page failed", "component", "web", "error", err)
 		show(http.StatusInternalServerError, map[string]any{"Problem": "This conversation cannot be shown now."})

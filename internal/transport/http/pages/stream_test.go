@@ -102,6 +102,11 @@ func (d *fakeDOM) put(f fragment) {
 	if f.Replaces != "" && f.Replaces != f.ID {
 		d.replace(f.Replaces, "")
 	}
+	if from, _, ok := d.find(f.ID); ok && strings.Contains(f.HTML, `class="answer `) { // what was asked is folded
+		if card := strings.LastIndex(d.html[:from], "<section "); card >= 0 {
+			d.html = d.html[:card] + strings.Replace(d.html[card:], `<details class="about" open>`, `<details class="about">`, 1)
+		}
+	}
 }
 
 // read applies a stream, as far as it came.

@@ -301,12 +301,31 @@ func TestApprovalShowsTheDiff(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(work, "greet.txt"), []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p, _ := h.begin(operations.NewSession{WorkspacePath: work, Permissions: "careful"})
+	p, id := h.begin(operations.NewSession{WorkspacePath: work, Permissions: "careful"})
 	p.say("call read {\"path\":\"greet.txt\"}\nend\ncall edit {\"path\":\"greet.txt\",\"old_string\":\"two\",\"new_string\":\"<b>2</b>\"}\nend\nsay done")
 	p.until(`document.querySelector("form.verdict")`)
-	p.until(`document.querySelector(".ask .diff .del")?.innerText.includes("two") && document.querySelector(".ask .diff .add")?.innerText.includes("<b>2</b>")`)
+	changes := `document.querySelector(".ask td.code.del")?.innerText.includes("two") && document.querySelector(".ask td.code.add")?.innerText.includes("<b>2</b>")`
+	p.until(changes)
+	if said := p.text(`document.querySelector(".ask .command").innerText`); said != "edit greet.txt" {
+		t.Errorf("the card says %q", said)
+	}
+	// Side by side, also in the list of approvals.
+	p.desktop()
+	p.click(`.ask .diffswitch a:last-child`)
+	p.until(`location.search === "?diff=split" && document.querySelector(".ask table.split") && ` + changes)
+	p.visit("/approvals")
+	p.until(`document.querySelector(".ask table.split") && ` + changes)
+	p.visit("/s/" + id + "?diff=unified")
+	p.until(changes)
 	p.click(".ask button.yes")
 	p.waitUntilIdle()
+	// What was answered is a line, with what was asked behind a click; also after the page is loaded again.
+	folded := `document.querySelector(".ask .answer").innerText.startsWith("Allowed by") && document.querySelector(".ask .about > summary").checkVisibility() && !document.querySelector(".ask .command").checkVisibility({ contentVisibilityAuto: true })`
+	p.until(folded + ` && document.querySelector(".ask").offsetHeight < 60`)
+	p.do(reload())
+	p.until(folded)
+	p.click(".ask .about > summary")
+	p.until(`document.querySelector(".ask .command").checkVisibility({ contentVisibilityAuto: true })`)
 	got, err := os.ReadFile(filepath.Join(work, "greet.txt"))
 	if err != nil || string(got) != "one\n<b>2</b>\nthree\n" {
 		t.Errorf("%v: the file is %q", err, got)

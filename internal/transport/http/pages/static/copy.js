@@ -6,10 +6,12 @@ export function reachable(root) {
   root?.querySelectorAll("figure.code, pre.command").forEach((f) => (f.tabIndex = 0));
 }
 
-// copy copies a text to the clipboard and confirms it on the pressed button.
+// copy copies a text, or the text of a promise, to the clipboard and confirms it on the pressed button.
 async function copy(text, button, instead = "select the text and copy it yourself") {
   try {
-    await navigator.clipboard.writeText(text);
+    // A promise is given to the browser at once: some forget the press of the button while they wait.
+    if (text instanceof Promise) await navigator.clipboard.write([new ClipboardItem({ "text/plain": text.then((t) => new Blob([t], { type: "text/plain" })) })]);
+    else await navigator.clipboard.writeText(text);
   } catch {
     toast(`The browser blocked copying: ${instead}.`, true);
     return;
@@ -21,12 +23,25 @@ async function copy(text, button, instead = "select the text and copy it yoursel
 
 const copyButton = (className) => Object.assign(document.createElement("button"), { type: "button", className, textContent: "Copy" });
 
+// written is a message as it was written, which is Markdown. Where it cannot be read, it is the text that is shown.
+async function written(said) {
+  const shown = said.querySelector(":scope > .text")?.innerText ?? "";
+  const session = said.closest("[data-session]")?.dataset.session, seq = /^e(\d+)$/.exec(said.id)?.[1];
+  if (!session || !seq) return shown;
+  try {
+    const answer = await fetch(`/s/${encodeURIComponent(session)}/text/${seq}`, { headers: { "X-Chorus": "1" } });
+    return answer.ok && !answer.redirected ? await answer.text() : shown;
+  } catch {
+    return shown;
+  }
+}
+
 // A message's copy button is created when the message is first hovered or focused.
 function offerMessage(said) {
   const tools = said?.querySelector(":scope > header .tools");
   if (!tools || tools.querySelector(".copy-text")) return;
   const button = copyButton("quiet copy-text");
-  button.addEventListener("click", () => copy(said.querySelector(":scope > .text")?.innerText ?? "", button));
+  button.addEventListener("click", () => copy(written(said), button));
   tools.prepend(button);
 }
 

@@ -4,7 +4,7 @@ import { keeper } from "./answers.js";
 import { completions, isCommand } from "./commands.js";
 import { attachments, drafts, grow, leave, take } from "./composer.js";
 import { reachable } from "./copy.js";
-import { tell } from "./palette.js";
+import { tell } from "./notices.js";
 import { renewFrame } from "./renew.js";
 import { post, toast } from "./request.js";
 
@@ -39,6 +39,7 @@ function put({ id, html, replaces, in: inside }) {
     old.replaceWith(made);
     if ("open" in made.dataset) made.closest("details.call").open = true; // a change short enough to show at once
     else fold(made);
+    if (made.querySelector(".answer") || made.matches(".answer")) made.closest(".ask")?.querySelector(".about")?.removeAttribute("open");
   } else if (!isPart(id)) {
     if (inside) unfold(document.getElementById(inside))?.append(element(html));
     else log.insertBefore(element(html), document.getElementById("live")); // the draft stays last
@@ -92,8 +93,7 @@ let status = document.getElementById("status")?.dataset.status ?? "idle", queue 
 function show(now) {
   const stay = atEnd();
   const text = (name, value) => { const e = document.getElementById(name); if (e && e.textContent !== value) e.textContent = value; };
-  if (now.status === "waiting" && status !== "waiting") tell(`${now.title}: waiting for your approval`);
-  else if (now.status === "idle" && status === "running") tell(`${now.title}: ${now.shown === "failed" ? "the run failed" : "the answer is ready"}`);
+  if (now.status === "idle" && status === "running") tell(`${now.title}: ${now.shown === "failed" ? "the run failed" : "the answer is ready"}`);
   status = now.status;
   queue = now.queue;
   text("tokens", now.tokens);
