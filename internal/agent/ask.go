@@ -10,6 +10,7 @@ import (
 	"chorus/internal/agent/compaction"
 	"chorus/internal/agent/deadline"
 	"chorus/internal/agent/toolcall"
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
@@ -103,14 +104,10 @@ func (r *runner) wait(ctx context.Context, t time.Time) error {
 		return ctx.Err()
 	}
 	r.waits(deadline.Wait{For: "the pause before the next attempt", Quiet: d + r.bounds.Setup})
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if !await.For(ctx, d) {
 		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
+	return nil
 }
 
 // call makes one attempt and returns its outcome for the journal. It returns nil

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/work"
 	"chorus/internal/workrun"
@@ -31,10 +32,7 @@ func (a *App) Changes(ctx context.Context) <-chan struct{} {
 			case <-elsewhere.Wake():
 				elsewhere.Take()
 			}
-			select {
-			case out <- struct{}{}:
-			default:
-			}
+			await.Notify(out)
 		}
 	}()
 	return out

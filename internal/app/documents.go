@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"chorus/internal/await"
 	"chorus/internal/gate"
 	"chorus/internal/notice"
 	tables "chorus/internal/store/documents"
@@ -73,10 +74,7 @@ func (a *App) followDocuments(ctx context.Context) {
 			case <-changes.Wake():
 				changes.Take() // which ones does not matter
 			}
-			select {
-			case notified <- struct{}{}:
-			default:
-			}
+			await.Notify(notified)
 		}
 	}()
 	a.Settings.Documents.Watch(ctx, notified)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 )
 
@@ -199,10 +200,7 @@ func (l *Subscription) notify() {
 	if l.lazy {
 		return
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	await.Notify(l.wake)
 }
 
 // Wake returns a channel that has a value when there is something to take.

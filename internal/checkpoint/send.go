@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"chorus/internal/await"
 )
 
 const (
@@ -40,9 +42,7 @@ func (k Keeper) again(ctx context.Context, do func() error) (err error) {
 	pause := cmp.Or(k.Pause, firstWait)
 	for try := range tries {
 		if try > 0 {
-			select {
-			case <-time.After(pause << (try - 1)):
-			case <-ctx.Done():
+			if !await.For(ctx, pause<<(try-1)) {
 				return errors.Join(err, ctx.Err())
 			}
 		}

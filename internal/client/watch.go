@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/operation"
 )
 
@@ -58,23 +59,12 @@ func (c *Client) watch(ctx context.Context, d *operation.Definition, in any) ite
 				w.away = true
 				c.o.Away(true)
 			}
-			if !pause(ctx, wait/2+rand.N(wait/2+1)) {
+			if !await.For(ctx, wait/2+rand.N(wait/2+1)) {
 				yield(nil, ctx.Err())
 				return
 			}
 			wait = min(2*wait, lastWait)
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/platform"
@@ -64,10 +65,7 @@ func (f *downloads) put(d download) {
 		f.list = append(f.list, d)
 	}
 	f.mu.Unlock()
-	select {
-	case f.wake <- struct{}{}:
-	default:
-	}
+	await.Notify(f.wake)
 }
 
 // next waits for a message; false: ctx ended.

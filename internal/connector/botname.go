@@ -4,17 +4,13 @@ import (
 	"cmp"
 	"context"
 
+	"chorus/internal/await"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 )
 
 // NamesChanged updates our names in guilds to the settings. It does not block.
-func (b *Bot) NamesChanged() {
-	select {
-	case b.renames <- struct{}{}:
-	default: // it is already due
-	}
-}
+func (b *Bot) NamesChanged() { await.Notify(b.renames) }
 
 // maxName is the maximum length of a name.
 const maxName = 32

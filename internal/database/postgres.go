@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"chorus/internal/await"
 )
 
 const (
@@ -115,12 +117,7 @@ func (p *postgres) again(ctx context.Context, try func() error) error {
 
 // pause waits a random number of milliseconds between least and most. It returns false if ctx ended.
 func pause(ctx context.Context, least, most int) bool {
-	select {
-	case <-time.After(time.Duration(least+rand.IntN(most-least+1)) * time.Millisecond):
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return await.For(ctx, time.Duration(least+rand.IntN(most-least+1))*time.Millisecond)
 }
 
 func (p *postgres) isClosed() bool {
@@ -170,14 +167,12 @@ func (p *postgres) do(ctx context.Context, j *job) error {
 		return j.err
 	}
 	if !j.hurried {
-		limit := time.NewTimer(maxQueued)
-		defer limit.Stop()
 		select {
 		case p.commits <- struct{}{}:
 			defer func() { <-p.commits }()
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-limit.C:
+		case <-time.After(maxQueued):
 			return &Problem{What: ErrBusy, Path: p.name}
 		}
 	}

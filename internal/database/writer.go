@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"chorus/internal/await"
 )
 
 const (
@@ -127,9 +129,7 @@ func Meet(ctx context.Context, open func() error) error {
 		if code := resultCode(err) & 0xff; code != codeBusy && code != codeLocked || time.Now().After(end) {
 			return err
 		}
-		select {
-		case <-time.After(time.Duration(5+rand.IntN(20)) * time.Millisecond):
-		case <-ctx.Done():
+		if !await.For(ctx, time.Duration(5+rand.IntN(20))*time.Millisecond) {
 			return err
 		}
 	}
@@ -210,12 +210,7 @@ func (w *writer) warm() {
 	}
 }
 
-func (w *writer) notify() {
-	select {
-	case w.wake <- struct{}{}:
-	default:
-	}
-}
+func (w *writer) notify() { await.Notify(w.wake) }
 
 // gather adds jobs that already wait; it does not wait itself.
 func (w *writer) gather(group []*job) []*job {

@@ -136,12 +136,10 @@ func (c Check) run(ctx context.Context) []Finding {
 		}()
 		result <- c.Do(ctx)
 	}()
-	timer := time.NewTimer(within + grace)
-	defer timer.Stop()
 	select {
 	case found := <-result:
 		return found
-	case <-timer.C:
+	case <-time.After(within + grace):
 		return []Finding{Bad(c.Section, "try again; if it remains, find out what blocks it", "no answer in %s", within)}
 	}
 }

@@ -26,6 +26,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"chorus/internal/await"
 )
 
 // proxyUser is the user name in the proxy's URL; only the password matters.
@@ -177,12 +179,10 @@ func (p *Proxy) accept() {
 			if p.ctx.Err() != nil || errors.Is(err, net.ErrClosed) {
 				return
 			}
-			select { // probably out of file descriptors
-			case <-time.After(50 * time.Millisecond):
-				continue
-			case <-p.ctx.Done():
+			if !await.For(p.ctx, 50*time.Millisecond) { // probably out of file descriptors
 				return
 			}
+			continue
 		}
 		select {
 		case p.slots <- struct{}{}:

@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/agent"
 	"chorus/internal/agent/deadline"
+	"chorus/internal/await"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/id"
@@ -59,12 +60,7 @@ type liveText struct {
 func (t *liveText) held() bool { return chat.MayBeSilent(string(t.text[:min(len(t.text), 64)])) }
 
 // wake makes the actor look for work.
-func (a *actor) wake() {
-	select {
-	case a.wakeUp <- struct{}{}:
-	default:
-	}
-}
+func (a *actor) wake() { await.Notify(a.wakeUp) }
 
 // loop works whenever it is woken. It ends after being idle for long, when the
 // thread waits for an approval, or when another process has it.
@@ -333,11 +329,7 @@ func (a *actor) retryLater(ctx context.Context, err error) bool {
 	a.log = nil // folded again from what is really in the journal
 	a.failures++
 	pause := min(time.Second<<min(a.failures, 5), 30*time.Second)
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-e.ctx.Done():
-	case <-timer.C:
+	if await.For(e.ctx, pause) {
 		a.wake()
 	}
 	return true

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"sync"
 
+	"chorus/internal/await"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 )
@@ -70,10 +71,7 @@ func (r *remote) lookElsewhere() {
 	if r == nil {
 		return
 	}
-	select {
-	case r.look <- struct{}{}:
-	default:
-	}
+	await.Notify(r.look)
 }
 
 // publish passes a piece to those who watch here and keeps the text for those who join later.

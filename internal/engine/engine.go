@@ -20,6 +20,7 @@ import (
 	"chorus/internal/agent"
 	"chorus/internal/agent/deadline"
 	"chorus/internal/approval"
+	"chorus/internal/await"
 	"chorus/internal/bus"
 	"chorus/internal/chat"
 	"chorus/internal/id"
@@ -344,9 +345,7 @@ func (e *Engine) Abort(ctx context.Context, thread chat.ThreadID, by string, all
 // processes wrote, reminds people of approvals and ends overdue ones.
 func (e *Engine) sweep() {
 	if e.FirstSweep > 0 {
-		select {
-		case <-time.After(e.FirstSweep):
-		case <-e.ctx.Done():
+		if !await.For(e.ctx, e.FirstSweep) {
 			return
 		}
 	}

@@ -40,15 +40,13 @@ func within[T any](ctx context.Context, e *Engine, f func(context.Context) (T, e
 		return a.got, a.err
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(e.Bounds.Grace)
-	defer grace.Stop()
 	select {
 	case a := <-done:
 		if a.err != nil && context.Cause(ctx) != ctx.Err() {
 			a.err = fmt.Errorf("%w (%w)", context.Cause(ctx), a.err)
 		}
 		return a.got, a.err
-	case <-grace.C:
+	case <-time.After(e.Bounds.Grace):
 		back := e.abandoned(database)
 		go func() { <-done; back() }()
 		var none T

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/folders"
 	"chorus/internal/plainfile"
 )
@@ -79,12 +80,7 @@ func (f *Folder) pause(ctx context.Context, d time.Duration) {
 		f.Pause(ctx, d)
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+	await.For(ctx, d)
 }
 
 // Look processes the folder once.

@@ -2,7 +2,11 @@
 // report no changes, never. So its users also check by themselves from time to time.
 package folders
 
-import "github.com/fsnotify/fsnotify"
+import (
+	"github.com/fsnotify/fsnotify"
+
+	"chorus/internal/await"
+)
 
 // Watcher reports changes in folders.
 type Watcher struct {
@@ -40,10 +44,7 @@ func (w *Watcher) listen(matters func(string) bool) {
 				continue
 			}
 		}
-		select {
-		case w.changes <- struct{}{}:
-		default: // one is already waiting
-		}
+		await.Notify(w.changes)
 	}
 }
 

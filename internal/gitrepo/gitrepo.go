@@ -29,6 +29,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/lockfile"
 )
 
@@ -209,11 +210,7 @@ func lock(ctx context.Context, path string) (release func(), err error) {
 		if !errors.Is(err, lockfile.ErrHeld) {
 			return nil, err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-limited.Done():
-			timer.Stop()
+		if !await.For(limited, pause) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}

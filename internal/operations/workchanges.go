@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/operation"
 )
 
@@ -29,16 +30,10 @@ func WorkChanges(ctx context.Context, to operation.Executor, by operation.Caller
 				of.After, retry = news.After, changesRetry
 			}
 			if err != nil || first || len(news.Items) > 0 {
-				select {
-				case out <- struct{}{}:
-				default:
-				}
+				await.Notify(out)
 			}
 			first = first && err != nil
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
+			await.For(ctx, pause)
 		}
 	}()
 	return out

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/journal"
 )
 
@@ -72,12 +73,7 @@ type doubt struct {
 // doubtFor is how long a platform may delay a call that we gave up.
 const doubtFor = 30 * time.Second
 
-func (l *lane) notify() {
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
-}
+func (l *lane) notify() { await.Notify(l.wake) }
 
 // work continues until there is nothing to do or the engine stops.
 func (l *lane) work(on context.Context) {
@@ -110,10 +106,8 @@ func (l *lane) leave(stopping bool) bool {
 
 // wait waits for the next time, a wake-up or the end.
 func (l *lane) wait(on context.Context, next time.Time) {
-	timer := time.NewTimer(time.Until(next))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(time.Until(next)):
 	case <-l.wake:
 	case <-on.Done():
 	}

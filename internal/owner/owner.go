@@ -118,13 +118,11 @@ func pause(ctx context.Context, o Owner, every time.Duration) error {
 	if shared, ok := o.(Shared); ok {
 		changed = shared.Changed()
 	}
-	timer := time.NewTimer(every)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-changed:
-	case <-timer.C:
+	case <-time.After(every):
 	}
 	return nil
 }

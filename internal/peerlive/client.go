@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/peernotify"
 	"chorus/internal/tcpdial"
@@ -116,10 +117,7 @@ func (c *Client) streamWhile(ctx context.Context, from Node, thread chat.ThreadI
 				cancel(errMoved)
 				return
 			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(lookEvery):
-			}
+			await.For(ctx, lookEvery)
 		}
 	})
 	came, err = c.stream(ctx, from, thread, publish)

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 )
 
@@ -270,10 +271,7 @@ func (c *Client) overMessages(ctx context.Context, from Node, thread chat.Thread
 			default: // too many are waiting
 			}
 		}
-		select {
-		case lost <- struct{}{}:
-		default:
-		}
+		await.Notify(lost)
 	})
 	defer stop()
 	say := func(stop bool) {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"sync"
 	"time"
+
+	"chorus/internal/await"
 )
 
 // Sender is for implementations of Peers that send over a connection. It takes topics
@@ -50,10 +52,7 @@ func (s *Sender) Put(t Topic) {
 		s.waiting.add(t)
 	}
 	s.mu.Unlock()
-	select {
-	case s.kick <- struct{}{}:
-	default:
-	}
+	await.Notify(s.kick)
 }
 
 // Close sends what waits, once, and ends. It may be called twice.
@@ -74,9 +73,9 @@ func (s *Sender) run(ctx context.Context) {
 			return
 		case <-s.kick:
 		}
-		sleep(ctx, s.gather)
+		await.For(ctx, s.gather)
 		for !s.sendOnce(ctx, sendTimeout) && ctx.Err() == nil {
-			sleep(ctx, pause.Next())
+			await.For(ctx, pause.Next())
 		}
 		pause = Backoff{}
 	}
@@ -119,17 +118,4 @@ const (
 func (b *Backoff) Next() time.Duration {
 	b.last = min(max(2*b.last, firstPause), longestPause)
 	return b.last/2 + rand.N(b.last/2)
-}
-
-// sleep waits, at most until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

@@ -1,6 +1,10 @@
 package peernotify
 
-import "sync"
+import (
+	"sync"
+
+	"chorus/internal/await"
+)
 
 // Subscription receives the notifications of other processes. A nil Subscription receives nothing.
 type Subscription struct {
@@ -32,12 +36,7 @@ func (s *Subscription) PutAll() {
 	s.woken()
 }
 
-func (s *Subscription) woken() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
+func (s *Subscription) woken() { await.Notify(s.wake) }
 
 // Woken returns a channel that has a value when there is something to take.
 func (s *Subscription) Woken() <-chan struct{} {

@@ -3,6 +3,8 @@ package platform
 import (
 	"context"
 	"sync"
+
+	"chorus/internal/await"
 )
 
 // Queue passes values in order from a connection, which must not block, to their
@@ -21,10 +23,7 @@ func (q *Queue[T]) Put(v T) {
 	q.mu.Lock()
 	q.list = append(q.list, v)
 	q.mu.Unlock()
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
+	await.Notify(q.wake)
 }
 
 // Take waits for values and returns all of them, in order; false: ctx ended.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"chorus/internal/await"
 )
 
 // Retry configures how a call is repeated.
@@ -54,13 +56,4 @@ func answered(ctx context.Context, within time.Duration, answers func(context.Co
 }
 
 // Sleep waits; false: ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func Sleep(ctx context.Context, d time.Duration) bool { return await.For(ctx, d) }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"chorus/internal/approval"
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/journal"
@@ -196,10 +197,8 @@ func (o *Handler) atRest(ctx context.Context, thread chat.ThreadID) {
 		if row, err := o.app.DB.Thread(ctx, thread); err != nil || !row.Status.On() {
 			return
 		}
-		select {
-		case <-ctx.Done():
+		if !await.For(ctx, 20*time.Millisecond) { // another process may have the run, and nobody is notified of that
 			return
-		case <-time.After(20 * time.Millisecond): // another process may have the run, and nobody is notified of that
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/datadir"
@@ -77,10 +78,7 @@ func (s *Settings) Changed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for wake := range s.changes {
-		select {
-		case wake <- struct{}{}:
-		default: // a value is already pending
-		}
+		await.Notify(wake)
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
 	"chorus/internal/gitrepo"
@@ -135,10 +136,7 @@ func (r *Runner) begin() {
 // Changed signals that there may be something to do.
 func (r *Runner) Changed() {
 	r.begin()
-	select {
-	case r.news <- struct{}{}:
-	default:
-	}
+	await.Notify(r.news)
 }
 
 // Drain makes this process take no more tasks; its current ones continue.

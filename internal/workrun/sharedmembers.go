@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/journal"
 	"chorus/internal/owner"
 	"chorus/internal/work"
@@ -96,10 +97,8 @@ func (o *sharedMember) stay(ctx context.Context, held owner.Held) {
 			if held, err = owner.Await(ctx, o.members.Owner, owner.Worker(o.who.Name), memberLook); err == nil {
 				break
 			}
-			select {
-			case <-ctx.Done():
+			if !await.For(ctx, memberLook) {
 				return
-			case <-time.After(memberLook):
 			}
 		}
 	}

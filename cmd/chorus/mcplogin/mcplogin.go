@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -39,9 +40,7 @@ func untilOver(ctx context.Context, to operation.Executor, login operations.MCPL
 				warn("waiting for the server to come back")
 			}
 			gone = true
-			select {
-			case <-time.After(time.Second):
-			case <-ctx.Done():
+			if !await.For(ctx, time.Second) {
 				return ctx.Err()
 			}
 		case err != nil:

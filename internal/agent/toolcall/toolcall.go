@@ -139,12 +139,10 @@ func (r Runner) bounded(ctx context.Context, one Call) (tool.Result, error) {
 		return e.res, e.err
 	case <-ctx.Done():
 	}
-	grace := time.NewTimer(r.Bounds.Grace)
-	defer grace.Stop()
 	select {
 	case e := <-done:
 		return late(e.res, e.err)
-	case <-grace.C:
+	case <-time.After(r.Bounds.Grace):
 		if r.Abandoned != nil {
 			back := r.Abandoned("the tool " + one.Use.Name)
 			go func() { <-done; back() }()

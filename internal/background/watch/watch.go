@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/background"
 	"chorus/internal/chat"
 	"chorus/internal/lockfile"
@@ -188,12 +189,7 @@ func (w *Watcher) room(ctx context.Context, thread chat.ThreadID) error {
 	return nil
 }
 
-func (w *Watcher) wake() {
-	select {
-	case w.poke <- struct{}{}:
-	default:
-	}
-}
+func (w *Watcher) wake() { await.Notify(w.poke) }
 
 // Changed requests a check soon, because somebody has written about a process.
 func (w *Watcher) Changed() { w.begin(); w.wake() }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/awsauth"
 	"chorus/internal/blobstorage"
 )
@@ -132,9 +133,7 @@ func (s *Storage) again(ctx context.Context, try func(context.Context) error) er
 			return err
 		}
 		wait := min(50*time.Millisecond<<n, 2*time.Second)
-		select {
-		case <-time.After(wait/2 + rand.N(wait/2)):
-		case <-ctx.Done():
+		if !await.For(ctx, wait/2+rand.N(wait/2)) {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/engine"
@@ -41,12 +42,8 @@ func (h *Backend) watchIdle(ctx context.Context) {
 		if err != nil && ctx.Err() == nil {
 			h.App.Log.Warn("could not deal with idle places", "component", "contexts", "event", "quiet_failed", "error", err)
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !await.For(ctx, wait) {
 			return
-		case <-timer.C:
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/connector"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
@@ -98,12 +99,7 @@ func (c *Cards) Run(ctx context.Context) {
 }
 
 // wake makes the next look happen now.
-func (c *Cards) wake() {
-	select {
-	case c.woken <- struct{}{}:
-	default:
-	}
-}
+func (c *Cards) wake() { await.Notify(c.woken) }
 
 // positions is the kind of memo for the last event with cards.
 const positions = "work-cards"

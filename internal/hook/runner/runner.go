@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/hook"
 )
@@ -116,12 +117,7 @@ func (r *Runner) news() chan struct{} {
 const ChangedElsewhere = "hooks"
 
 // Changed tells the runner that hooks or runs were added or changed in this process.
-func (r *Runner) Changed() {
-	select {
-	case r.news() <- struct{}{}:
-	default:
-	}
-}
+func (r *Runner) Changed() { await.Notify(r.news()) }
 
 // Cancel ends the current run of a hook.
 func (r *Runner) Cancel(id string) {
@@ -172,10 +168,7 @@ func (r *Runner) forward(ctx context.Context, from <-chan struct{}, to chan<- st
 			if !r.listening.Load() {
 				continue
 			}
-			select {
-			case to <- struct{}{}:
-			default:
-			}
+			await.Notify(to)
 		}
 	}
 }
@@ -338,10 +331,7 @@ func (r *Runner) begin(ctx context.Context) error {
 			}()
 			if err := r.carry(runCtx, run, freed); err != nil {
 				r.failed(runCtx, err)
-				select { // it stays unfinished, and is not retried in a loop
-				case <-runCtx.Done():
-				case <-time.After(tryAgain):
-				}
+				await.For(runCtx, tryAgain) // it stays unfinished, and is not retried in a loop
 			}
 		})
 	}

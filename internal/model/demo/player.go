@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/model"
 )
@@ -145,14 +146,7 @@ func (p *player) rest() bool {
 	if p.delay == 0 {
 		return p.ctx.Err() == nil || p.cancelled()
 	}
-	timer := time.NewTimer(p.delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-p.ctx.Done():
-		return p.cancelled()
-	}
+	return await.For(p.ctx, p.delay) || p.cancelled()
 }
 
 func (p *player) cancelled() bool {

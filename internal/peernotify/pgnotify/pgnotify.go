@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"chorus/internal/await"
 	"chorus/internal/peernotify"
 	"chorus/internal/tcpdial"
 )
@@ -145,10 +146,8 @@ func (p *Peers) listen(ctx context.Context, s *peernotify.Subscription) {
 			p.log.Warn("notifications of other nodes do not arrive; what they do is seen by the next regular look", "component", "notify", "event", "notifications_lost", "error", err)
 		}
 		lost = true
-		select {
-		case <-ctx.Done():
+		if !await.For(ctx, pause.Next()) {
 			return
-		case <-time.After(pause.Next()):
 		}
 	}
 }

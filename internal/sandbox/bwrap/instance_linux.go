@@ -308,12 +308,10 @@ const cleanTime = 5 * time.Second
 
 // usable reports whether the sandbox can take the next command.
 func (i *instance) usable() bool {
-	late := time.NewTimer(cleanTime)
-	defer late.Stop()
 	select {
 	case <-i.cleaned:
 		return !i.unclean && i.alive()
-	case <-late.C:
+	case <-time.After(cleanTime):
 		return false
 	}
 }

@@ -189,11 +189,9 @@ func (r *running) kill() {
 
 // leave waits a moment for the program to end by itself, and then kills it.
 func (r *running) leave(linger time.Duration) {
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
 	select {
 	case <-r.gone:
-	case <-timer.C:
+	case <-time.After(linger):
 		r.kill()
 	}
 }
@@ -210,8 +208,6 @@ func (r *running) close() {
 // await waits until run.sh has started inside and waits for "go". If that fails,
 // nothing was run and nothing will be, because its input is closed.
 func (e *Executor) await(ctx context.Context, r *running) error {
-	timer := time.NewTimer(e.begin)
-	defer timer.Stop()
 	select {
 	case <-r.started:
 		return nil
@@ -221,7 +217,7 @@ func (e *Executor) await(ctx context.Context, r *running) error {
 	case <-r.gone:
 		said := oneLine(string(r.frames[1].note) + " " + string(r.frames[0].note))
 		return e.diagnose(ctx, &refusal{what: "exec", said: said, err: errors.New(r.cmd.ProcessState.String())})
-	case <-timer.C:
+	case <-time.After(e.begin):
 		r.kill()
 		return e.diagnose(ctx, fmt.Errorf("the container %s did not begin within %s", e.container, e.begin))
 	}
@@ -234,12 +230,10 @@ func (e *Executor) follow(ctx context.Context, r *running, command sandbox.Comma
 	if timeout <= 0 {
 		timeout = sandbox.DefaultTimeout
 	}
-	timer := time.NewTimer(min(timeout, sandbox.MaxTimeout))
-	defer timer.Stop()
 	select {
 	case <-r.ended:
 	case <-r.gone:
-	case <-timer.C:
+	case <-time.After(min(timeout, sandbox.MaxTimeout)):
 		res.TimedOut = true
 	case <-ctx.Done():
 		res.Aborted = true

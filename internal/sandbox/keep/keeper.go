@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/lockfile"
 	"chorus/internal/sandbox"
 	"chorus/internal/sandbox/bwrap"
@@ -210,10 +211,8 @@ func (k *keeper) terminate(ctx context.Context) {
 		} else if !found {
 			grace = unseenTime
 		}
-		select {
-		case <-ctx.Done():
+		if !await.For(ctx, 50*time.Millisecond) {
 			return
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 	k.forced.Store(true)

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/schedule"
 )
 
@@ -63,12 +64,7 @@ func (c *Clock) news() chan struct{} {
 }
 
 // Changed tells the clock that schedules were added or changed.
-func (c *Clock) Changed() {
-	select {
-	case c.news() <- struct{}{}:
-	default:
-	}
-}
+func (c *Clock) Changed() { await.Notify(c.news()) }
 
 // Run runs the schedules until the context ends.
 func (c *Clock) Run(ctx context.Context) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/background"
 	"chorus/internal/background/watch"
 	"chorus/internal/chat"
@@ -176,10 +177,8 @@ func (o *Handler) KillProcess(ctx context.Context, by operation.Caller, in opera
 	ctx, cancel := context.WithTimeout(ctx, killTime)
 	defer cancel()
 	for p = o.Watcher.Observe(p); !p.Over(); p = o.Watcher.Observe(p) {
-		select {
-		case <-ctx.Done():
+		if !await.For(ctx, 50*time.Millisecond) {
 			return o.showProcess(p), operation.Errorf(operation.Unavailable, "process %s has not ended yet", p.ID)
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 	o.Watcher.Changed()
@@ -217,10 +216,8 @@ func (o *Handler) killElsewhere(ctx context.Context, p background.Process) (oper
 		if err != nil && ctx.Err() == nil {
 			return o.showProcess(p), err
 		}
-		select {
-		case <-ctx.Done():
+		if !await.For(ctx, 50*time.Millisecond) {
 			return o.showProcess(p), operation.Errorf(operation.Unavailable, "process %s is on node %s, which was told to end it and has not yet", p.ID, cmp.Or(node, "(unknown)"))
-		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

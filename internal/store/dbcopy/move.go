@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/database"
 	"chorus/internal/store"
 	"chorus/internal/store/blobs"
@@ -206,9 +207,7 @@ func (m *move) nobody(ctx context.Context) error {
 	if err != nil || len(before) == 0 {
 		return err
 	}
-	select {
-	case <-time.After(beatPause):
-	case <-ctx.Done():
+	if !await.For(ctx, beatPause) {
 		return ctx.Err()
 	}
 	after, err := beats()

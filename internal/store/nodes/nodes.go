@@ -26,6 +26,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/database"
 	"chorus/internal/id"
 	"chorus/internal/owner"
@@ -245,14 +246,7 @@ func (n *Node) Run(ctx context.Context) {
 
 // keepFence checks whether the last beat was too long ago. It runs separately, because beats may hang.
 func (n *Node) keepFence(ctx context.Context) {
-	for {
-		timer := time.NewTimer(n.Fence())
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-		}
+	for await.For(ctx, n.Fence()) {
 	}
 }
 

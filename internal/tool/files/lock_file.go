@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/lockfile"
 )
 
@@ -28,11 +29,7 @@ func waitFile(ctx context.Context, dir, key string, mine holding) (*lockfile.Loc
 		if err == nil || !errors.Is(err, lockfile.ErrHeld) {
 			return got, err
 		}
-		pause := time.NewTimer(wait)
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !await.For(ctx, wait) {
 			return nil, &busyError{key, heldBy(path)}
 		}
 	}

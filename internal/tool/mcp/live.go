@@ -18,6 +18,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"chorus/internal/await"
 	"chorus/internal/tool/mcp/serverconfig"
 )
 
@@ -283,11 +284,6 @@ func (l *live) probe(ctx context.Context, end func(error)) {
 var errEnded = errors.New("the connection ended")
 
 // wakeUp wakes whoever reads the channel, which holds one value.
-func wakeUp(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
+func wakeUp(wake chan<- struct{}) { await.Notify(wake) }
 
 var _ http.RoundTripper = (*roundTripper)(nil)

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 	"golang.org/x/oauth2"
 
+	"chorus/internal/await"
 	"chorus/internal/lockfile"
 	"chorus/internal/tool/mcp/serverconfig"
 )
@@ -180,9 +181,7 @@ func (l *Logins) lock(ctx context.Context, s Server) (*lockfile.Lock, error) {
 		if !errors.Is(err, lockfile.ErrHeld) {
 			return lock, err
 		}
-		select {
-		case <-time.After(100 * time.Millisecond):
-		case <-ctx.Done():
+		if !await.For(ctx, 100*time.Millisecond) {
 			return nil, ctx.Err()
 		}
 	}

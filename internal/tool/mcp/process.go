@@ -189,12 +189,10 @@ func (p *process) stop() {
 
 // wait reports whether done was closed in time.
 func wait(done <-chan struct{}, most time.Duration) bool {
-	late := time.NewTimer(most)
-	defer late.Stop()
 	select {
 	case <-done:
 		return true
-	case <-late.C:
+	case <-time.After(most):
 		return false
 	}
 }

@@ -336,10 +336,8 @@ func (l *live) taskChanged(params json.RawMessage) {
 // untilChanged waits until a task should be polled: after a pause,
 // or when the server says that it has changed.
 func untilChanged(ctx context.Context, changed <-chan struct{}, pause time.Duration) error {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(pause):
 	case <-changed:
 	case <-ctx.Done():
 		return context.Cause(ctx)

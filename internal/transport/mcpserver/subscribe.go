@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"chorus/internal/await"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -145,9 +146,7 @@ func (s *subscriptions) followWork(ctx context.Context, by operation.Caller, uri
 			known = now
 			_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that has gone needs no notice
 		}
-		select {
-		case <-time.After(betweenUpdates):
-		case <-ctx.Done():
+		if !await.For(ctx, betweenUpdates) {
 			return
 		}
 		select {
@@ -189,18 +188,12 @@ func (s *subscriptions) follow(ctx context.Context, by operation.Caller, id stri
 			}
 			if item.Header().Seq > seq {
 				seq = item.Header().Seq
-				select {
-				case changed <- struct{}{}:
-				default:
-				}
+				await.Notify(changed)
 			}
 		}
 	})
 	for range changed {
 		_ = s.told().ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // a client that has gone needs no notice
-		select {
-		case <-time.After(betweenUpdates):
-		case <-ctx.Done():
-		}
+		await.For(ctx, betweenUpdates)
 	}
 }

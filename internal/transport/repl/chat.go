@@ -13,6 +13,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"chorus/internal/await"
 	"chorus/internal/markdown"
 	"chorus/internal/notice"
 	"chorus/internal/theme"
@@ -125,11 +126,7 @@ func keepWatching(ctx context.Context, s Session, after int64, send func(tea.Msg
 			return
 		}
 		send(lostMsg{err})
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !await.For(ctx, wait) {
 			return
 		}
 		wait = min(2*wait, lastRewatch)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/await"
 	"chorus/internal/feed"
 )
 
@@ -110,12 +111,7 @@ func (q *queue) end(s state) {
 	q.signal()
 }
 
-func (q *queue) signal() {
-	select {
-	case q.wake <- struct{}{}:
-	default:
-	}
-}
+func (q *queue) signal() { await.Notify(q.wake) }
 
 func (q *queue) take() ([][]byte, state) {
 	q.mu.Lock()
