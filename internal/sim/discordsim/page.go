@@ -62,6 +62,9 @@ func (s *Sim) pageState(token string, at guild.ID) any {
 				me = a
 			}
 		}
+		if a.Member == nil { // it was not invited yet
+			continue
+		}
 		online := slices.ContainsFunc(s.sessions, func(n *session) bool { return n.who == a && n.socket != nil })
 		members = append(members, object{"id": a.ID, "name": a.Username, "bot": a.Bot, "online": online})
 		commands = append(commands, a.Commands...)

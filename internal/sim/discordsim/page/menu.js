@@ -100,7 +100,7 @@ export class Menu {
       this.show(entries(list), "No such choice.", at);
       return true;
     }
-    if (!o.autocomplete || line === this.settled) return false;
+    if (!o.autocomplete || line === this.settled && at.typing.trim()) return false;
     clearTimeout(this.waiting);
     this.waiting = setTimeout(async () => {
       const data = used(at, this.page.members());
