@@ -157,7 +157,19 @@ func dollars(usd float64) string {
 // maxStops is how many conversations have their own button; longer lists use a menu.
 const maxStops = 5
 
-func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
+func (b *Set) tasks(ctx context.Context, o request) platform.Answer { return b.tasksBut(ctx, o, "") }
+
+// stopped stops a conversation from the list of what runs, and shows the rest of it.
+func (b *Set) stopped(ctx context.Context, p platform.Press, id string) platform.Answer {
+	o := request{platform.Invocation{By: p.By, In: p.In, Allowed: p.Allowed}, b.Principal(p.By), p.In}
+	said := b.halt(ctx, p.In, id, o.by, p.Allowed.ManageMessages)
+	a := b.tasksBut(ctx, o, id)
+	a.Text, a.Panel, a.Replace = said+"\n"+a.Text, true, true
+	return a
+}
+
+// tasksBut lists what runs and waits without the conversation that was just told to stop, which may still be ending.
+func (b *Set) tasksBut(ctx context.Context, o request, stopped string) platform.Answer {
 	rows, err := b.here(ctx, o.in)
 	if err != nil {
 		return says(b.UserMessage(err))
@@ -167,7 +179,7 @@ func (b *Set) tasks(ctx context.Context, o request) platform.Answer {
 	var stops []platform.Choice
 	n := 0
 	for _, row := range rows {
-		if !on(row) && row.Waiting == 0 {
+		if !on(row) && row.Waiting == 0 || haltID(row.ID) == stopped {
 			continue
 		}
 		n++

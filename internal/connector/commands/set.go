@@ -6,8 +6,8 @@
 package commands
 
 import (
+	"cmp"
 	"context"
-
 	"sync"
 
 	"chorus/internal/chat"
@@ -61,10 +61,7 @@ func (b *Set) Press(ctx context.Context, p platform.Press) (platform.Answer, boo
 	action, id, _ := platform.ReadButton(p.Value)
 	switch action {
 	case platform.PressHalt:
-		if id == chosen {
-			id = p.Chosen
-		}
-		return says(b.halt(ctx, p.In, id, b.Principal(p.By), p.Allowed.ManageMessages)), true
+		return b.stopped(ctx, p, cmp.Or(p.Chosen, id)), true
 	case pressTopic:
 		a := b.helpAbout(ctx, request{platform.Invocation{By: p.By, In: p.In, Absent: p.Absent, Allowed: p.Allowed}, b.Principal(p.By), p.In}, p.Chosen)
 		a.Replace = p.Chosen != "" // otherwise the button is below a message that stays

@@ -107,7 +107,7 @@ func (b *Set) access(ctx context.Context, o request) platform.Answer {
 	if err != nil {
 		return says(b.UserMessage(err))
 	}
-	return says(accessText(a, who, l.Name, of.By.Roles))
+	return says(strings.ReplaceAll(accessText(a, who, l.Name, of.By.Roles), of.By.String(), mark.Person(of.By.ID)))
 }
 
 // accessText explains rights to people who have never heard of profiles.

@@ -35,7 +35,7 @@ func TestDiscordLooking(t *testing.T) {
 		t.Errorf("the tasks are %q with %v", list.Text(), list.Components)
 	}
 	g.click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
-	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Stopped: say begun") })
+	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Stopped: say begun") && m.ID == list.ID })
 	g.hasReaction(running, "❌")
 	g.hasReaction(next, "❌")
 	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "already ended")

@@ -179,6 +179,9 @@ func TestTasksAreChosenFrom(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.hasReaction(last, "❌")
+	g.message("the rest of the list, with buttons", func(m discordsim.Message) bool {
+		return m.ID == list.ID && strings.Contains(m.Text(), "Stopped: ") && !strings.Contains(m.Text(), "begun 5** (") && len(m.CustomIDs()) == 5
+	})
 	g.commandShows("ada", "stop", nil, "Stopped 5.")
 }
 
