@@ -123,7 +123,7 @@ type Shower interface{ Shown() string }
 // Render fills a template of several lines with values of the output, or else of the input. A name may have a format:
 // one of Cell's, "block" for preformatted text, "diff" for a difference, "diffs" for a list of differences with their
 // paths, "list" for one line per item, "each" for items that render themselves (Shower), "yes|no" for the words for true
-// and false. A line whose names are all empty is left out.
+// and false, and for a text's format and the words if there is none. A line whose names are all empty is left out.
 func Render(template string, in, out any) string {
 	var lines []string
 	for line := range strings.SplitSeq(template, "\n") {
@@ -160,6 +160,12 @@ func formatted(v reflect.Value, format string) string {
 		return yes
 	case v.Kind() == reflect.Bool && choice:
 		return no
+	case v.Kind() == reflect.String && choice && v.Len() == 0:
+		return no
+	case v.Kind() == reflect.String && choice:
+		format = yes
+	}
+	switch {
 	case v.Kind() != reflect.Int && v.Kind() != reflect.Int64 && v.IsZero():
 		return ""
 	case format == "block":

@@ -115,7 +115,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "GET /api/memory/file", ID: "getMemory", Tag: "memory"}},
 		CLI:    []operation.CLI{{Words: "memory show", Args: "PATH", Example: "  chorus memory show MEMORY.md"}},
 		Slash: []operation.Slash{{Words: "memory show", Help: "Show what is remembered here, with who wrote it", Example: "path:channel",
-			Show: "**{title}** `{path}`\nversion {version}, {changedAt:minute}, {changedBy}\n{problem}\n{text:block}"}},
+			Show: "**{title}** `{path}`, version {version}\n{changedAt:minute}, {changedBy}\n{problem}\n{text:block|Nothing is remembered here yet; `/memory edit` writes something.}"}},
 		Tool: "memory_show", Page: "/memory"}, Memory.GetMemory)
 
 	EditMemory = operation.New(operation.Info{Name: "memory.edit", Help: "Change a memory file", Scope: operation.Chat, Effect: operation.Changes,

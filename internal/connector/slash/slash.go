@@ -17,6 +17,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"chorus/internal/operation"
 	"chorus/internal/platform"
@@ -92,7 +94,7 @@ func New(o Options) (*Set, error) {
 		}
 	}
 	for path, e := range s.paths {
-		e.none = s.typedHere(e.d.Empty)
+		e.none = sentence(s.typedHere(e.d.Empty))
 		s.paths[path] = e
 	}
 	return s, nil
@@ -111,6 +113,19 @@ func (s *Set) typedHere(sentence string) string {
 		}
 	}
 	return strings.TrimSpace(before[:max(strings.LastIndexAny(before, ";,"), 0)])
+}
+
+// sentence begins a text with a capital letter, and ends it with a full stop unless it ends with a command.
+func sentence(words string) string {
+	first, size := utf8.DecodeRuneInString(words)
+	if size == 0 {
+		return ""
+	}
+	words = string(unicode.ToUpper(first)) + words[size:]
+	if strings.HasSuffix(words, "`") || strings.HasSuffix(words, ".") {
+		return words
+	}
+	return words + "."
 }
 
 // topicOf is the help topic of an operation's command: reading is looking. Groups

@@ -187,7 +187,7 @@ func TestCommandsAreCarriedOut(t *testing.T) {
 		asked string
 	}{
 		{platform.Invocation{Path: "cup/list"}, "- mug · 3\n- bowl · 5", "discord:7 {Colour: Hidden:}"},
-		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "there are none; look closer, or polish one: `/cup polish`", "Colour:red"},
+		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "red"}}, "There are none; look closer, or polish one: `/cup polish`", "Colour:red"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "green"}}, "- jug · 9\nThere is more", "Colour:green"},
 		{platform.Invocation{Path: "cup/list", Text: map[string]string{"colour": "blue"}}, `colour: there is no "blue"; there are red, green`, ""},
 		{platform.Invocation{ID: "i1", Path: "cup/fill", Text: map[string]string{"name": "mug", "tea": "black", "cup_size": "9"}, Flag: map[string]bool{"hot": true}}, "mug holds 9",

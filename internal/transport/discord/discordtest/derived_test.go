@@ -67,7 +67,7 @@ func (g *guildT) choices(person, command, option, typed string) (labels []string
 func TestMemoryIsCommandedWhereItIs(t *testing.T) {
 	t.Parallel()
 	g := runsIt(t)
-	g.commandShows("bob", "memory show", nil, "**Channel Memory**")
+	g.commandShows("bob", "memory show", nil, "**Channel Memory**", "Nothing is remembered here yet")
 	g.commandShows("bob", "memory edit", map[string]any{"text": "we ship on Fridays", "add": true}, "version 1")
 	g.commandShows("bob", "memory edit", map[string]any{"text": "the office is closed in May", "add": true}, "version 2")
 	text := g.commandShows("bob", "memory show", nil, "- we ship on Fridays\n- the office", "version 2", "on the words of bob (discord)")
@@ -132,7 +132,7 @@ func TestSkillIsCommandedInItsChannel(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(body), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	g.commandShows("bob", "skill list", nil, "there are no skills") // those that are not on are nobody's business but ada's
+	g.commandShows("bob", "skill list", nil, "There are no skills") // those that are not on are nobody's business but ada's
 	g.commandShows("bob", "skill show", map[string]any{"name": "greet"}, "there is no skill")
 	g.commandShows("bob", "skill diff", map[string]any{"name": "greet"}, "Only the people who run this Chorus can do that", "`editors`", "`chorus skill diff`")
 	g.commandShows("bob", "skill approve", map[string]any{"name": "greet"}, "Only the people who run this Chorus can do that", "`chorus skill approve`")
@@ -197,7 +197,7 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 	}
 	id := list[0].ID
 	g.commandShows("bob", "schedule list", nil, "**every weekday at 9** active", id)
-	g.commandShows("carol", "schedule list", nil, "there are no schedules")
+	g.commandShows("carol", "schedule list", nil, "There are no schedules")
 	g.commandShows("carol", "schedule pause", map[string]any{"id": id}, "there is no schedule")
 	if got := g.choices("bob", "schedule pause", "id", "NEW?"); len(got) != 1 || got[0] != "every weekday at 9, active: what is new?" {
 		t.Errorf("%q", got)
@@ -212,7 +212,7 @@ func TestSchedulesAndHooksAreCommanded(t *testing.T) {
 	g.commandShows("bob", "hook create", map[string]any{"name": "News", "trigger": "every weekday at 9", "prompt": "!say nothing"}, "hook `news` runs", "every weekday at 9")
 	g.commandShows("bob", "hook create", map[string]any{"name": "Bad", "trigger": "every purple", "prompt": "x"}, "not understood")
 	g.commandShows("bob", "hook list", nil, "**news** on")
-	g.commandShows("carol", "hook list", nil, "there are no hooks")
+	g.commandShows("carol", "hook list", nil, "There are no hooks")
 	g.commandShows("bob", "hook disable", map[string]any{"hook": "news"}, "hook `news` is off")
 	g.commandShows("bob", "hook enable", map[string]any{"hook": "news"}, "hook `news` is on")
 	g.commandShows("bob", "hook show", map[string]any{"hook": "news"}, "**News** `news` on", "!say nothing")
@@ -261,8 +261,8 @@ func TestInstructionsAreConfirmed(t *testing.T) {
 func TestListsSpeakToPeopleHere(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
-	g.commandShows("ada", "schedule list", nil, "there are no schedules; add one: `/schedule add`")
-	g.commandShows("ada", "memory list", nil, "there is no memory yet; agents write it themselves")
+	g.commandShows("ada", "schedule list", nil, "There are no schedules; add one: `/schedule add`")
+	g.commandShows("ada", "memory list", nil, "There is no memory yet; agents write it themselves")
 	if text := g.commandShows("ada", "models", nil, "- `demo/echo`: ready", "needs a key"); strings.Index(text, "demo/echo") > strings.Index(text, "needs a key") {
 		t.Errorf("what can be used comes last: %s", text)
 	}
