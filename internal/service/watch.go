@@ -337,9 +337,13 @@ func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 		return nil, err
 	}
 	lines = lines[max(0, len(lines)-maxImported):]
+	ran, err := r.ranBefore(ev)
+	if err != nil {
+		return nil, err
+	}
 	var out []feed.Item
 	for _, line := range lines {
-		for _, body := range bodiesOf(line) {
+		for _, body := range bodiesOf(line, ran) {
 			as := ev
 			as.Body, as.PlatformID = body, ""
 			if !line.At.IsZero() {
@@ -355,8 +359,28 @@ func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 	return out, nil
 }
 
-// bodiesOf returns the events that a line would have been.
-func bodiesOf(line chat.Line) []chat.Body {
+// ranBefore returns the results of calls that a fork begins with, by call: its lines have only what the model saw of them.
+func (r *reader) ranBefore(imported chat.Event) (map[string]chat.ToolRan, error) {
+	out := map[string]chat.ToolRan{}
+	before, err := r.o.app.DB.EventsBefore(r.ctx, r.row.ID, imported.Seq, 1)
+	if err != nil || len(before) == 0 {
+		return out, err
+	}
+	fork, ok := before[0].Body.(chat.Forked)
+	if !ok {
+		return out, nil
+	}
+	events, err := r.o.app.DB.EventsFor(r.ctx, fork.From, store.EventFilter{Kind: chat.ToolRan{}.Kind(), Before: fork.AtSeq + 1})
+	for _, ev := range events { // none if the origin was deleted
+		if b, ok := ev.Body.(chat.ToolRan); ok {
+			out[b.Call] = b
+		}
+	}
+	return out, err
+}
+
+// bodiesOf returns the events that a line would have been. ran are known results of calls.
+func bodiesOf(line chat.Line, ran map[string]chat.ToolRan) []chat.Body {
 	switch line.Role {
 	case "assistant":
 		return []chat.Body{chat.Said{Blocks: line.Blocks, Stop: chat.StopEnd}}
@@ -364,7 +388,9 @@ func bodiesOf(line chat.Line) []chat.Body {
 		var out []chat.Body
 		for _, b := range line.Blocks {
 			if r, ok := b.(chat.ToolResult); ok {
-				out = append(out, chat.ToolRan{Call: r.Call, Name: r.Name, Blocks: r.Blocks, Failed: r.Failed, Outcome: chat.Ran})
+				was := ran[r.Call]
+				out = append(out, chat.ToolRan{Call: r.Call, Name: r.Name, Blocks: r.Blocks, Failed: r.Failed, Exit: was.Exit, Outcome: cmp.Or(was.Outcome, chat.Ran),
+					TookMS: was.TookMS, Changed: was.Changed, Diff: was.Diff})
 			}
 		}
 		return out

@@ -33,8 +33,24 @@ func edits(text string) editsView {
 // callEdits returns the files that a call changed, in the chosen view.
 func callEdits(text string, v view, call string) editsView {
 	out := edits(text)
+	if len(out.Files) == 1 {
+		out.Files[0].Folded = false // the call is folded
+	}
 	out.Split, out.At, out.Before = v.Split, "call-"+call, v.Before
 	return out
+}
+
+// changedLines returns how many lines a diff adds and removes.
+func changedLines(text string) (sum struct{ Added, Removed int }) {
+	if text == "" {
+		return sum
+	}
+	files, _ := diffview.Parse(text)
+	for _, f := range files {
+		sum.Added += f.Added
+		sum.Removed += f.Removed
+	}
+	return sum
 }
 
 // previewOf returns what a call would change, in the chosen view. It is approved by what is shown, so nothing is folded or

@@ -36,6 +36,7 @@ func (p *Pages) functions() template.FuncMap {
 		"edits":         edits,
 		"callEdits":     callEdits,
 		"previewOf":     previewOf,
+		"changedLines":  changedLines,
 		"failedAs":      failedAs,
 		"reasonOf":      reasonOf,
 		"command":       display.ShellCommand,

@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -32,15 +33,27 @@ func TestEditsAreShown(t *testing.T) {
 	p.once("echo no; exit 3", "details.call pre.command")                                                                              // the command, though it has a description
 	p.until(`[...document.querySelectorAll("details.call .state")].some((e) => /^exit code 3 · [\d.]+ ?(ms|s)$/.test(e.textContent))`) // and how long it took
 
-	// A long change is folded, live and after a reload: its name and its size are seen.
+	// What failed is said beside what it printed; not all of that is red.
+	p.until(`((out) => getComputedStyle(out).color === getComputedStyle(document.body).color)(document.querySelector(".out pre.bad"))`)
+	// A conversation that begins with all of it shows the same.
+	forks := func() { p.eval(`[...document.querySelectorAll(".said.agent .fork button")].at(-1).click()`) }
+	origin := p.text(`location.pathname`)
+	forks()
+	p.until(`location.pathname !== ` + fmt.Sprintf("%q", origin) + ` && ` + shown + ` && [...document.querySelectorAll("details.call .state")].some((e) => /^exit code 3 · /.test(e.textContent))`)
+	p.visit(origin)
+
+	// A long change is folded, live and after a reload: its name and its size are seen. One click shows it.
 	long := strings.TrimSuffix(strings.Repeat("a line\\n", 60), "\\n")
 	p.say("call write {\"path\":\"long.txt\",\"content\":\"" + long + "\"}\nend\nsay it is written")
 	p.waitForAnswer("it is written")
-	folded := `[...document.querySelectorAll("details.difffile")].some((e) => !e.open && /long.txt.*\+60/.test(e.querySelector("summary").textContent.replace(/\s+/g, " ")))`
+	folded := `[...document.querySelectorAll("details.call")].some((e) => !e.open && /write long.txt \+60 −0 · done/.test(e.querySelector("summary").textContent.replace(/\s+/g, " ")))`
 	p.until(folded)
 	p.do(reload())
 	p.until(folded)
-	p.until(`![...document.querySelectorAll(".difftable td")].some((e) => e.innerText === "a line" && e.checkVisibility())`)
+	lines := `[...document.querySelectorAll(".difftable td")].some((e) => e.innerText === "a line" && e.checkVisibility({ contentVisibilityAuto: true }))`
+	p.until(`!` + lines)
+	p.eval(`[...document.querySelectorAll("details.call > summary")].at(-1).click()`)
+	p.until(lines)
 }
 
 // What a command prints is shown while it runs, all of it and not its last piece, with how long it runs; folded again when it is done.

@@ -11,7 +11,7 @@ import (
 // Costs are shown by model, agent, person, channel and day, with what came from a cache, how near budgets are and what the month will come to.
 func TestCosts(t *testing.T) {
 	t.Parallel()
-	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15, cacheRead: 0.3}", "budgets:", "  agent: {month: 10}", "  person: {day: 5}", "  channel: {month: 100}")
+	h := newServer(t, "prices:", "  demo/script: {input: 3, output: 15, cacheRead: 0.3}", "budgets:", "  agent: {month: 10}", "  person: {day: 5}", "  channel: {month: 100}", "  task: 3")
 	id := h.session(operations.NewSession{})
 	h.prompt(id, "usage in=900000 out=100000 read=600000\nsay that was expensive")
 	p := h.signedIn()
@@ -37,12 +37,12 @@ func TestCosts(t *testing.T) {
 		t.Errorf("spent %v, this month %v, by its end %v, cached %v %%", spent, month, forecast, cached)
 	}
 	budgets := p.text(`[...document.querySelectorAll(".budgets li")].map((e) => e.innerText.replace(/\s+/g, " ")).join("; ")`)
-	for _, want := range []string{"Agent chorus per month", "Person owner per day", "Channel web, owner per month", "of $10.00", "%"} {
+	for _, want := range []string{"Agent chorus per month", "Person owner per day", "Channel web, owner per month", "Each task $0 of $3.00", "of $10.00", "%"} {
 		if !strings.Contains(budgets, want) {
 			t.Errorf("%q is missing: %s", want, budgets)
 		}
 	}
-	if wide := p.number(`Math.min(...[...document.querySelectorAll(".budgets meter")].map((m) => m.value / m.max))`); wide <= 0 || wide >= 1 {
+	if wide := p.number(`Math.min(...[...document.querySelectorAll(".budgets meter:not([aria-label='Each task'])")].map((m) => m.value / m.max))`); wide <= 0 || wide >= 1 {
 		t.Errorf("a budget's bar is filled to %v", wide)
 	}
 	p.look("costs-1280")
