@@ -150,8 +150,7 @@ func (p *printer) tool(line string) {
 // result shows how a call ended. Without a terminal one line is enough, since scripts read events. For a failed command it adds the last lines
 // of output.
 func (p *printer) result(n finished) {
-	failed := commandOf(n.call) != "" && (n.ran.Outcome == chat.Ran || n.ran.Outcome == "") && !n.ran.Succeeded()
-	if !p.con.ErrTTY && !failed {
+	if !p.con.ErrTTY && !failedCommand(n) {
 		p.tool(toolLine(n, p.con.room(), p.con.errLook()))
 		return
 	}
@@ -159,6 +158,11 @@ func (p *printer) result(n finished) {
 	for _, line := range lines {
 		p.tool(line)
 	}
+}
+
+// failedCommand reports whether a command ran and failed.
+func failedCommand(n finished) bool {
+	return commandOf(n.call) != "" && (n.ran.Outcome == chat.Ran || n.ran.Outcome == "") && !n.ran.Succeeded()
 }
 
 func (p *printer) note(style theme.Style, mark, text string) {

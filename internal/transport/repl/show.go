@@ -20,7 +20,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 	}
 	ctx, cancel := context.WithCancel(ctx) // the watch ends with the last event
 	defer cancel()
-	r := &reader{con: con, presenter: presenterOf(s), look: con.OutLook(), width: 100, agent: s.Info().Agent}
+	r := &reader{con: con, presenter: presenterOf(s), look: con.OutLook(), width: 100, agent: s.Info().Agent, asked: map[string]string{}}
 	if con.OutTTY {
 		r.width = con.room()
 	}
@@ -35,6 +35,7 @@ func Show(ctx context.Context, s Session, upTo int64, con Console) error {
 			r.show(n)
 		}
 		if item.Event.Seq >= upTo {
+			r.unfinished()
 			for _, seq := range r.presenter.order {
 				r.say("waiting: ", r.presenter.prompts[seq].text, theme.Faint)
 			}
@@ -54,7 +55,8 @@ type reader struct {
 	look      theme.Theme
 	width     int
 	agent     string
-	speaker   string // who spoke last
+	asked     map[string]string // the approvals of calls
+	speaker   string            // who spoke last
 	flow      flow
 	err       error
 }
@@ -107,11 +109,11 @@ func (r *reader) show(n news) {
 	case finished:
 		r.speaks(r.agent)
 		lines := strings.Split(toolLine(n, r.width-2, r.look), "\n")
-		ran, cut := ranLines(n, r.width-2, r.look)
-		if cut && !r.con.OutTTY { // a pipe gets the full text
-			ran = indent(markdown.Diff(commandOf(n.call), 0, theme.Theme{}), "  $ ", "    ")
+		if failedCommand(n) { // the end of its output says why
+			out, _ := lastLines(resultText(n.ran), r.width-2, r.look)
+			lines = append(lines[:1], out...)
 		}
-		r.print(action, indent(slices.Insert(lines, 1, ran...), "  ", "  ")...)
+		r.print(action, indent(slices.Insert(lines, 1, r.command(n.call)...), "  ", "  ")...)
 	case settled:
 		r.speaks(r.agent)
 		r.say("  ", settledWords(n), theme.Faint)
@@ -122,6 +124,35 @@ func (r *reader) show(n news) {
 			r.say("  ✗ ", words, theme.Bad)
 		}
 		r.say("  ", sumWords(n.RunEnded), theme.Faint)
-	case wrote, wroteVoid, began, asked, opened: // their results are shown
+	case asked:
+		r.asked[n.Call] = n.ID
+	case wrote, wroteVoid, began, opened: // their results are shown
+	}
+}
+
+// command is what a call ran or would run.
+func (r *reader) command(c *call) []string {
+	lines, cut := ranLines(finished{call: c}, r.width-2, r.look)
+	if cut && !r.con.OutTTY { // a pipe gets the full text
+		lines = indent(markdown.Diff(commandOf(c), 0, theme.Theme{}), "  $ ", "    ")
+	}
+	return lines
+}
+
+// unfinished prints the calls that wait for somebody's answer, or have no result yet.
+func (r *reader) unfinished() {
+	for _, c := range r.presenter.calls {
+		switch {
+		case c.waits:
+			r.speaks(r.agent)
+			lines := []string{r.look.Paint(theme.Warn, markdown.Truncate("waiting for an answer: "+c.label, r.width-2))}
+			lines = append(lines, r.command(c)...)
+			lines = append(lines, r.look.Paint(theme.Faint, "  chorus approvals show "+r.asked[c.id]+" tells more"))
+			r.print(action, indent(lines, "  ", "  ")...)
+		case c.begun:
+			r.speaks(r.agent)
+			lines := append([]string{"→ " + markdown.Truncate(c.label, r.width-4)}, r.command(c)...)
+			r.print(action, indent(lines, "  ", "  ")...)
+		}
 	}
 }
