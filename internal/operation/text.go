@@ -310,7 +310,7 @@ func (d *Definition) listTable(items reflect.Value) Table {
 	return t
 }
 
-// Cell formats a value for people. A format is day or minute (of a time), a number (maximum characters), or the text for an empty value.
+// Cell formats a value for people. A format is day or minute (of a time), a number (maximum characters), thousands (of a number: 1,234), or the text for an empty value.
 func Cell(v reflect.Value, format string) string {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {
@@ -344,6 +344,9 @@ func Cell(v reflect.Value, format string) string {
 		text = string(data)
 	default:
 		text = fmt.Sprint(v)
+	}
+	if format == "thousands" && v.CanInt() {
+		return clip.Thousands(int(v.Int()))
 	}
 	if most, err := strconv.Atoi(format); err == nil {
 		return clip.Clip(clip.OneLine(text), most)

@@ -47,6 +47,19 @@ func OneLine(s string) string {
 	}, s)
 }
 
+// Thousands formats a number for people: 1,234.
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	sign := ""
+	if n < 0 {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
 // Count returns a number with its noun: "1 file", "2 files".
 func Count(n int, noun string) string { return CountOf(n, noun, noun+"s") }
 

@@ -12,6 +12,7 @@ import (
 
 	"chorus/internal/room/mark"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 	"chorus/internal/work"
 )
 
@@ -313,7 +314,7 @@ func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return split.Thousands(n) + " " + noun
+	return text.Thousands(n) + " " + noun
 }
 
 // markdown escapes what could be read as markup in the middle of a line.

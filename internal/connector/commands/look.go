@@ -20,6 +20,7 @@ import (
 	"chorus/internal/room/render"
 	"chorus/internal/room/split"
 	"chorus/internal/room/threadname"
+	"chorus/internal/text"
 )
 
 // foldRun returns the steps of a conversation's active run, or of its last one.
@@ -115,11 +116,11 @@ func (b *Set) statusOf(ctx context.Context, out *strings.Builder, l connector.Li
 		if err != nil {
 			return
 		}
-		text := split.Thousands(used) + " tokens"
+		size := text.Thousands(used) + " tokens"
 		if t, err := b.foldRun(ctx, row.ID, ""); err == nil && t.Window > 0 {
-			text = fmt.Sprintf("%s of %s tokens (%d %%)", split.Thousands(used), split.Thousands(t.Window), used*100/t.Window)
+			size = fmt.Sprintf("%s of %s tokens (%d %%)", text.Thousands(used), text.Thousands(t.Window), used*100/t.Window)
 		}
-		out.WriteString(mark.Small("window of the last conversation: "+text) + "\n")
+		out.WriteString(mark.Small("window of the last conversation: "+size) + "\n")
 		return
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mark"
-	"chorus/internal/room/split"
 	"chorus/internal/text"
 )
 
@@ -175,7 +174,7 @@ func (b *Set) costs(ctx context.Context, o request) platform.Answer {
 	}
 	fmt.Fprintf(&out, "%s %s: **$%.4f**\n", who, since, costs.Total)
 	for _, c := range costs.Rows {
-		fmt.Fprintf(&out, "- %s: $%.4f, %s, %s tokens in, %s out\n", c.Key, c.Dollars, text.Count(c.Calls, "call"), split.Thousands(c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens), split.Thousands(c.OutputTokens))
+		fmt.Fprintf(&out, "- %s: $%.4f, %s, %s tokens in, %s out\n", c.Key, c.Dollars, text.Count(c.Calls, "call"), text.Thousands(c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens), text.Thousands(c.OutputTokens))
 	}
 	return says(strings.TrimSpace(out.String()))
 }

@@ -139,7 +139,7 @@ func (v *View) asides(r *run) (out []Message) {
 func cut(s string) string {
 	s = strings.Join(strings.Fields(s), " ")
 	if n := split.Length(s); n > outputLength {
-		return fmt.Sprintf("%s (%s characters)", split.Clip(s, outputLength), split.Thousands(n))
+		return fmt.Sprintf("%s (%s characters)", split.Clip(s, outputLength), text.Thousands(n))
 	}
 	return s
 }

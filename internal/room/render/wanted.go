@@ -243,11 +243,11 @@ func (v *View) footer(r *run) string {
 }
 
 func tokens(u chat.Usage) string {
-	in := split.Thousands(u.Input + u.CacheRead + u.CacheWrite)
+	in := text.Thousands(u.Input + u.CacheRead + u.CacheWrite)
 	if u.CacheRead > 0 {
-		in += fmt.Sprintf(" (%s cached)", split.Thousands(u.CacheRead))
+		in += fmt.Sprintf(" (%s cached)", text.Thousands(u.CacheRead))
 	}
-	return in + " in / " + split.Thousands(u.Output) + " out"
+	return in + " in / " + text.Thousands(u.Output) + " out"
 }
 
 // money formats billionths of a dollar with three decimals, or returns "" for nothing.

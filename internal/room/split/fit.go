@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	words "chorus/internal/text"
 )
 
 // File is an answer that is too long for messages.
@@ -39,26 +41,13 @@ func Fit(text string, o Options) Answer {
 	if len(pieces) <= o.Most {
 		return Answer{Pieces: pieces}
 	}
-	note := fmt.Sprintf("*The whole %s is attached (%s characters).*", o.Whole, Thousands(Length(text)))
+	note := fmt.Sprintf("*The whole %s is attached (%s characters).*", o.Whole, words.Thousands(Length(text)))
 	room := min(previewLength, max(o.Target-Length(note)-2, leastTarget))
 	first := newCutter(text, Options{Target: room, Hard: o.Hard, Most: 1}).pieces(1)[0]
 	return Answer{
 		Pieces: []Piece{{Text: strings.TrimRightFunc(first.Text, unicode.IsSpace) + "\n\n" + note}},
 		File:   &File{Name: o.Whole + ".md", Text: text},
 	}
-}
-
-// Thousands formats a number for people: 1,234.
-func Thousands(n int) string {
-	s := fmt.Sprint(n)
-	sign := ""
-	if n < 0 {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
 }
 
 // Clip cuts a text to limit characters and marks that something is missing. It breaks no combined character.
