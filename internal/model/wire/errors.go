@@ -6,10 +6,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -69,10 +73,7 @@ func (s Side) NoKey(variable string) *model.Error {
 // Network returns the error for a connection that failed, or a stream that made no sense. It
 // also covers a cancelled call, with the cancellation as its cause.
 func (s Side) Network(err error) *model.Error {
-	message := err.Error()
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		message = "the call was cancelled"
-	}
+	message := plain(err)
 	e := s.fail(model.Network, message)
 	for _, secret := range s.secrets() {
 		if strings.Contains(err.Error(), secret) {
@@ -81,6 +82,34 @@ func (s Side) Network(err error) *model.Error {
 	}
 	e.Err = err
 	return e
+}
+
+// plain says why there was no answer, without the words of Go's libraries where the cause is an ordinary one.
+func plain(err error) string {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return "the call was cancelled"
+	}
+	host := "the provider"
+	if asked, ok := errors.AsType[*url.Error](err); ok {
+		if address, err := url.Parse(asked.URL); err == nil && address.Host != "" {
+			host = address.Host
+		}
+		err = asked.Err
+	}
+	name, isName := errors.AsType[*net.DNSError](err)
+	switch {
+	case isName && name.IsNotFound:
+		return "the name " + name.Name + " is not known here; is this machine online?"
+	case isName:
+		return "the name " + name.Name + " could not be looked up; is this machine online?"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return host + " refuses connections; is it running?"
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return host + " cannot be reached from here"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return host + " closed the connection"
+	}
+	return err.Error()
 }
 
 // Garbled returns the error for a stream that made no sense.

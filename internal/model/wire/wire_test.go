@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -300,5 +303,28 @@ func TestIDsThatFit(t *testing.T) {
 			t.Errorf("%q became %q, as %q did", id, got, seen[got])
 		}
 		seen[got] = "x" + id
+	}
+}
+
+// TestNetworkErrorsArePlain: whoever is offline reads that, and not the words of Go's libraries.
+func TestNetworkErrorsArePlain(t *testing.T) {
+	t.Parallel()
+	asked := func(err error) error {
+		return &url.Error{Op: "Post", URL: "http://models.example:8080/v1/chat", Err: err}
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{asked(&net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "models.example", Server: "10.0.0.1:53", IsNotFound: true}}), "the name models.example is not known here; is this machine online?"},
+		{asked(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}), "models.example:8080 refuses connections; is it running?"},
+		{asked(&net.OpError{Op: "read", Err: syscall.ECONNRESET}), "models.example:8080 closed the connection"},
+		{io.ErrUnexpectedEOF, "the provider closed the connection"},
+		{asked(context.Canceled), "the call was cancelled"},
+		{errors.New("something else"), "something else"},
+	} {
+		if got := (Side{Provider: "p", Model: "m"}).Network(c.err).Message; got != c.want {
+			t.Errorf("%v: %q, not %q", c.err, got, c.want)
+		}
 	}
 }
