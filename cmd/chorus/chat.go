@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -54,7 +55,7 @@ You may kill it at any time: chorus chat --session-id ID continues with every wo
 		o.CanAsk, o.Warn = c.console.Asks(), c.warn
 		ctx := cmd.Context()
 		if c.remote() {
-			return c.chatOnServer(ctx, *o, strings.Join(args, " "))
+			return c.chatOnServer(ctx, *o, strings.Join(args, " "), *choose)
 		}
 		go permit.Prepare(cmp.Or(o.Profile, service.StandardProfile))
 		return c.with(ctx, func(a *app.App) error {
@@ -80,10 +81,24 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 	return err
 }
 
+// editor is the person's editor or, if they named none, one that most machines have; "": none.
+func (c *program) editor() string {
+	named := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	for _, usual := range []string{"nano", "vim", "vi"} {
+		if named != "" {
+			break
+		}
+		if _, err := exec.LookPath(usual); err == nil {
+			named = usual
+		}
+	}
+	return named
+}
+
 // chatOptions adds what every chat needs: the terminal, the editor, and earlier input, from this place and elsewhere.
 func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions {
 	o.Console = c.console
-	o.Editor, o.Clipboard = cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")), clipboard.Image
+	o.Editor, o.Clipboard = c.editor(), clipboard.Image
 	if !c.console.Interactive() {
 		return o
 	}
@@ -112,8 +127,6 @@ func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(pro
 // checkChoice reports why --resume cannot offer a choice here.
 func (c *program) checkChoice(o *runsetup.SessionOptions, args []string) error {
 	switch {
-	case c.remote():
-		return &usage.Error{Err: errors.New("--resume works on this machine only; on a server use --session-id (chorus thread list --server … shows the ids), or type /resume")}
 	case o.Continue || o.ID != "" || o.File != "" || len(args) > 0:
 		return &usage.Error{Err: errors.New("--resume cannot be combined with --continue, --session, --session-id or a prompt")}
 	case !c.console.Asks():

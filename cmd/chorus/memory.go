@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -96,7 +95,7 @@ func (c *program) editMemory(ctx context.Context, cmd *cobra.Command, to cli.Con
 	if err != nil {
 		return err
 	}
-	editor := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	editor := c.editor()
 	if editor == "" {
 		return errors.New("no editor is set; set EDITOR, or pass the text with --text")
 	}

@@ -22,9 +22,6 @@ func (c *program) serverSessionOptions(o runsetup.SessionOptions) (remote.Option
 	if o.File != "" {
 		return remote.Options{}, &usage.Error{Err: errors.New("--session names a file on this machine; on a server use --session-id")}
 	}
-	if o.Continue {
-		return remote.Options{}, &usage.Error{Err: errors.New("--continue works on this machine only; on a server use --session-id (chorus thread list --server … shows the ids)")}
-	}
 	out := remote.Options{ID: o.ID, Yes: o.Yes, Resume: operations.ResumeRequest{Provider: o.Provider, Model: o.Model, Mode: o.ResumeMode},
 		New: operations.NewSession{WorkspacePath: o.Dir, Agent: o.Agent, Provider: o.Provider, Model: o.Model, Permissions: o.Profile, Sandbox: o.Sandbox,
 			Mode: o.Mode, MaxIterations: o.MaxSteps}}
@@ -64,9 +61,33 @@ func (c *program) openOnServer(ctx context.Context, to cli.Connection, o remote.
 	return own, nil
 }
 
+// latestOnServer is the last used session for --continue: of this folder, if the server has the same files, and of the chosen agent.
+func latestOnServer(ctx context.Context, to cli.Connection, like operations.NewSession) (string, error) {
+	list, err := operations.ListSessions.Call(ctx, to, to.Caller, operations.SessionQuery{Kind: "talk", Agent: like.Agent, Limit: 200})
+	if err != nil {
+		return "", err
+	}
+	latest := operations.Session{}
+	for _, s := range list.Items {
+		if s.Seq > 0 && (like.WorkspacePath == "" || s.WorkspacePath == like.WorkspacePath) && s.MovedAt.After(latest.MovedAt) {
+			latest = s
+		}
+	}
+	switch {
+	case latest.ID != "":
+		return latest.ID, nil
+	case like.WorkspacePath == "":
+		return "", errors.New("the server has no session to continue; leave out --continue to start one")
+	}
+	return "", errors.New("the server has no session of this directory to continue; leave out --continue to start one")
+}
+
 // openWithFiles opens the requested session and attaches the files for its next prompt.
 func (c *program) openWithFiles(ctx context.Context, to cli.Connection, o runsetup.SessionOptions) (*remote.Session, error) {
 	options, err := c.serverSessionOptions(o)
+	if err == nil && o.Continue && o.ID == "" {
+		options.ID, err = latestOnServer(ctx, to, options.New)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,13 +138,15 @@ func writeLines(w io.Writer, item repl.Item) error {
 }
 
 // chatOnServer is the chat command on a server.
-func (c *program) chatOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string) error {
+func (c *program) chatOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string, choose bool) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		return c.again(&o, prompt, func(prompt string) error { return c.chatOnceOnServer(ctx, to, o, prompt) })
+		return c.again(&o, prompt, func(prompt string) error {
+			return c.chatOnceOnServer(ctx, to, o, repl.ChatOptions{Prompt: prompt, Pick: choose && o.ID == ""})
+		})
 	})
 }
 
-func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, prompt string) error {
+func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o runsetup.SessionOptions, chat repl.ChatOptions) error {
 	s, err := c.openWithFiles(ctx, to, o)
 	if err != nil {
 		return err
@@ -131,7 +154,8 @@ func (c *program) chatOnceOnServer(ctx context.Context, to cli.Connection, o run
 	c.look() // the theme is set on this machine
 	remarks, cancel := c.notices.Subscribe()
 	defer cancel()
-	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, repl.ChatOptions{Prompt: prompt, Head: s.Start(), Hint: firstHint(s.Info(), s.Start()), Remarks: remarks}))
+	chat.Head, chat.Hint, chat.Remarks = s.Start(), firstHint(s.Info(), s.Start()), remarks
+	code, err := repl.Chat(ctx, s, c.chatOptions(c.server.url, chat))
 	_ = s.Discard(ctx) // if it stays, it is only clutter
 	if err != nil {
 		return err

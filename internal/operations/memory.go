@@ -121,7 +121,7 @@ var (
 	EditMemory = operation.New(operation.Info{Name: "memory.edit", Help: "Change a memory file", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.NotFound, operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "PUT /api/memory/file", ID: "editMemory", Tag: "memory", Body: "MemoryEdit"}},
-		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names. The previous text stays in the history.",
+		CLI: []operation.CLI{{Words: "memory edit", Args: "PATH", Doc: "Without --text it opens the editor that VISUAL or EDITOR names, or else nano or vi. The previous text stays in the history.",
 			Example: "  chorus memory edit MEMORY.md\n  chorus memory edit MEMORY.md --text '- Answer in German.'"}},
 		MCP:   "memory_edit", // agents have @memory and remember, which record whose words they write
 		Slash: []operation.Slash{{Words: "memory edit", Require: "text", Help: "Change what is remembered here; the previous text stays in the history", Example: "text:We ship on Fridays add:True"}},

@@ -98,6 +98,7 @@ type Session struct {
 	Usage         feed.Usage   `json:"usage"`
 	Cost          feed.USD     `json:"cost"`
 	Window        int          `json:"window,omitempty"` // the context size of its model; only if one session is requested, created or changed
+	RunsIn        string       `json:"runsIn,omitempty"` // what the sandbox comes to on the server: bwrap, docker, host or "no sandbox"; as window
 	Runs          []RunSummary `json:"runs,omitempty"`   // newest first; only if one session is requested
 }
 

@@ -109,7 +109,7 @@ var (
 
 	ListModels = operation.New(operation.Info{Name: "model.list", Help: "List available models", Scope: operation.Read,
 		HTTP:    []operation.HTTP{{Route: "GET /api/models", ID: "models", Tag: "system"}},
-		Slash:   []operation.Slash{{Words: "models", Show: "- `{name}`: {ready:ready|needs a key}, reads {contextWindow} tokens, can {can}"}},
+		Slash:   []operation.Slash{{Words: "models", Show: "- `{name}`: {ready:ready|needs a key}, {contextWindow:thousands} tokens, {can}"}},
 		Tool:    "model_list",
 		Columns: "MODEL=name | READY=ready | WINDOW=contextWindow | OUTPUT=maxOutput | $ IN=inputPrice | $ OUT=outputPrice | CAN=can",
 		Empty:   "no models are known"}, System.Models)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/config"
 	"chorus/internal/feed"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -384,17 +385,22 @@ func (o *Handler) GetSession(ctx context.Context, by operation.Caller, in operat
 		return operations.Session{}, err
 	}
 	s := views[0]
-	s.Window = o.window(s)
+	o.addFacts(&s)
 	s.Runs, err = o.runs(ctx, row.ID)
 	return s, err
 }
 
-// window is how many tokens of a session are kept in view; 0: unknown.
-func (o *Handler) window(s operations.Session) int {
+// addFacts adds what follows from a session's settings: how many tokens are kept in view (0: unknown), and where commands run.
+func (o *Handler) addFacts(s *operations.Session) {
 	bot, err := o.app.Settings.Bot(s.Agent)
 	if err != nil {
 		bot = o.app.Shared
 	}
+	s.RunsIn = o.app.Isolation.Describe(s.Sandbox, bot, s.Permissions)
+	s.Window = o.window(*s, bot)
+}
+
+func (o *Handler) window(s operations.Session, bot *config.Bot) int {
 	if bot.CompactionContextWindow > 0 {
 		return bot.CompactionContextWindow
 	}

@@ -28,7 +28,7 @@ func (c *plain) offer(o choice) {
 	for i, one := range o.list[:min(len(o.list), maxNumbered)] {
 		line := fmt.Sprintf("%d. %s", i+1, one.Label)
 		if one.About != "" {
-			line += ", " + one.About
+			line += ": " + one.About
 		}
 		lines = append(lines, line)
 	}

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"chorus/internal/markdown"
 )
@@ -224,6 +227,16 @@ func TestChatTellsNamesApart(t *testing.T) {
 	for _, line := range strings.Split(s.live(), "\n") {
 		if n := len([]rune(line)); n > 60 {
 			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// TestCommandsAreToldInOneVoice: the chat's own commands stand in one list with those that operations add, which begin with a capital letter.
+func TestCommandsAreToldInOneVoice(t *testing.T) {
+	t.Parallel()
+	for _, c := range append(slices.Clone(builtin), themeCommand) {
+		if first, _ := utf8.DecodeRuneInString(c.About); !unicode.IsUpper(first) || strings.HasSuffix(c.About, ".") {
+			t.Errorf("/%s: %q", c.Name, c.About)
 		}
 	}
 }

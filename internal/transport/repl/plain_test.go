@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/notice"
 )
@@ -133,5 +134,21 @@ func TestPlainChatShowsRemarks(t *testing.T) {
 	}
 	if got := rec.String(); got != "err| • at the end\n" {
 		t.Errorf("shown:\n%s", got)
+	}
+}
+
+// TestPlainAsksAgainBelowARemark: what is told while a question is open neither hangs on its line nor hides it.
+func TestPlainAsksAgainBelowARemark(t *testing.T) {
+	t.Parallel()
+	f, out := newFake(), &tape{}
+	con := out.console(nil)
+	con.Plain = true
+	follow := newFollower(f, con, nil)
+	follow.open = &approval.Approval{ID: "01A"}
+	follow.prompt()
+	follow.remark(notice.Notice{Text: "there is no sandbox here"})
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	if len(lines) != 3 || strings.Contains(lines[0], "sandbox") || !strings.Contains(lines[1], "• there is no sandbox here") || strings.TrimSpace(lines[2]) != strings.TrimSpace(lines[0]) {
+		t.Errorf("%q", lines)
 	}
 }

@@ -3,6 +3,7 @@ package repl
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,11 +35,29 @@ func Others(list []Listed) string {
 func ResumeChoices(list []Listed, typed string) (out []Completion) {
 	for _, l := range list {
 		title := text.Clip(strings.Join(strings.Fields(l.Title), " "), 60)
-		if strings.HasPrefix(l.ID, typed) || strings.Contains(strings.ToLower(title), strings.ToLower(typed)) {
+		if l.is(typed) {
 			out = append(out, Completion{Line: "/resume " + l.ID, Label: cmp.Or(title, "(no words yet)"), About: l.Active.Local().Format("2006-01-02 15:04")})
 		}
 	}
 	return out
+}
+
+// is reports whether a session is meant by the beginning of its id or a part of its title.
+func (l Listed) is(typed string) bool {
+	title := strings.Join(strings.Fields(l.Title), " ")
+	return strings.HasPrefix(l.ID, typed) || strings.Contains(strings.ToLower(title), strings.ToLower(typed))
+}
+
+// Choose returns the one session that is meant by the beginning of its id or a part of its title.
+func Choose(list []Listed, typed string) (Listed, error) {
+	found := slices.DeleteFunc(slices.Clone(list), func(l Listed) bool { return !l.is(typed) })
+	switch len(found) {
+	case 0:
+		return Listed{}, fmt.Errorf("there is no other recent session %q; /resume lists them", typed)
+	case 1:
+		return found[0], nil
+	}
+	return Listed{}, fmt.Errorf("%q means %d sessions; type more of the id or the title", typed, len(found))
 }
 
 // PlainBlock is an answer without its code fence, if it is a single block.

@@ -227,7 +227,14 @@ func (f *follower) one(ctx context.Context, item Item) (exit int, done bool) {
 }
 
 // remark shows news that is not part of the conversation.
-func (f *follower) remark(r notice.Notice) { f.printer.show([]news{remark{text: r.Text, bad: r.Bad}}) }
+// An open question is asked again below it.
+func (f *follower) remark(r notice.Notice) {
+	if f.open != nil {
+		f.printer.screen.write(f.con.Err, "\n")
+	}
+	f.printer.show([]news{remark{text: r.Text, bad: r.Bad}})
+	f.prompt()
+}
 
 // lastRemarks shows remarks that are still queued.
 func (f *follower) lastRemarks() {

@@ -22,7 +22,7 @@ type themes struct {
 }
 
 // themeCommand is answered by the window alone: other outputs have no colours.
-var themeCommand = Command{"theme", "[name]", "show or change the colours"}
+var themeCommand = Command{"theme", "[name]", "Show or change the colours"}
 
 // themeMsg says how long the chosen theme lasts.
 type themeMsg struct{ name, until string }

@@ -84,7 +84,7 @@ func (s *Session) status(ctx context.Context) (string, error) {
 	line("agent", info.Agent)
 	line("directory", info.Dir)
 	line("model", info.Model)
-	line("profile", info.Profile)
+	line("permissions", info.Profile)
 	line("sandbox", info.Sandbox)
 	line("mode", cmp.Or(info.Mode, "none"))
 	if s.Choice.Snapshot().Yes {
@@ -310,8 +310,16 @@ func (s *Session) resume(ctx context.Context, name string) (string, error) {
 	}
 	row, err := s.app.Service.FindThread(ctx, name)
 	switch {
-	case errors.Is(err, journal.ErrUnknown):
-		return "", fmt.Errorf("there is no session %q here; /resume lists them", name)
+	case errors.Is(err, journal.ErrUnknown): // perhaps it is a part of a title
+		list, err := s.others(ctx)
+		if err != nil {
+			return "", err
+		}
+		one, err := repl.Choose(list, name)
+		if err != nil {
+			return "", err
+		}
+		return "", &repl.Resume{ID: one.ID}
 	case err != nil:
 		return "", err
 	case row.ID == s.thread:
@@ -334,8 +342,8 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 	var total ledger.Nanos
 	for _, sum := range sums {
 		total += sum.Settled
-		fmt.Fprintf(&b, "%-28s %9s  %s, %d in, %d out, %d cached\n", sum.Key, Dollars(sum.Settled), text.Count(int(sum.Calls), "call"),
-			sum.Usage.Input+sum.Usage.CacheWrite, sum.Usage.Output, sum.Usage.CacheRead)
+		fmt.Fprintf(&b, "%-28s %9s  %s, %s in, %s out, %s cached\n", sum.Key, Dollars(sum.Settled), text.Count(int(sum.Calls), "call"),
+			text.Thousands(sum.Usage.Input+sum.Usage.CacheWrite), text.Thousands(sum.Usage.Output), text.Thousands(sum.Usage.CacheRead))
 	}
 	fmt.Fprintf(&b, "%-28s %9s", "total", Dollars(total))
 	return b.String(), nil

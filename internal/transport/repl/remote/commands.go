@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -66,7 +65,7 @@ func (s *Session) Commands(ctx context.Context) []repl.Command {
 // Complete implements repl.Completer: the server completes its commands and files.
 func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion, error) {
 	if rest, ok := strings.CutPrefix(typed, "/resume "); ok {
-		list, err := s.others(ctx, "")
+		list, err := s.others(ctx)
 		return repl.ResumeChoices(list[:min(len(list), maxListed)], strings.TrimSpace(rest)), err
 	}
 	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID(), Line: typed})
@@ -80,11 +79,11 @@ func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion
 // maxListed is how many sessions /resume shows.
 const maxListed = 10
 
-// others returns the other visible sessions whose ids begin so, the last active first.
-func (s *Session) others(ctx context.Context, prefix string) (list []repl.Listed, err error) {
+// others returns the other visible sessions, the last active first.
+func (s *Session) others(ctx context.Context) (list []repl.Listed, err error) {
 	page, err := operations.ListSessions.Call(ctx, s.service, s.by, operations.SessionQuery{Limit: 50})
 	for _, other := range page.Items {
-		if other.ID != s.ID() && strings.HasPrefix(other.ID, prefix) {
+		if other.ID != s.ID() {
 			list = append(list, repl.Listed{ID: other.ID, Active: other.MovedAt, Title: other.Title})
 		}
 	}
@@ -92,18 +91,18 @@ func (s *Session) others(ctx context.Context, prefix string) (list []repl.Listed
 }
 
 func (s *Session) resume(ctx context.Context, name string) (string, error) {
-	list, err := s.others(ctx, name)
+	list, err := s.others(ctx)
 	switch {
 	case err != nil:
 		return "", err
 	case name == "":
 		return repl.Others(list[:min(len(list), maxListed)]), nil
-	case len(list) == 0:
-		return "", fmt.Errorf("there is no other recent session %q; /resume lists them", name)
-	case len(list) > 1:
-		return "", fmt.Errorf("%d sessions start with %q; type more of the id", len(list), name)
 	}
-	return "", &repl.Resume{ID: list[0].ID}
+	one, err := repl.Choose(list, name)
+	if err != nil {
+		return "", err
+	}
+	return "", &repl.Resume{ID: one.ID}
 }
 
 func (s *Session) refresh(ctx context.Context) (operations.Session, error) {

@@ -283,7 +283,7 @@ func (s *Session) Label(name string, args []byte) string {
 func (s *Session) Info() repl.Info {
 	now := s.session()
 	return repl.Info{Agent: now.Agent, Model: joined(now.Provider, now.Model), Profile: now.Permissions, Mode: now.Mode, ID: now.ID,
-		Dir: now.WorkspacePath, Sandbox: now.Sandbox, Window: now.Window}
+		Dir: now.WorkspacePath, Sandbox: cmp.Or(now.RunsIn, now.Sandbox), Window: now.Window}
 }
 
 // find searches the session's approvals, the open ones first.
