@@ -10,6 +10,8 @@ import (
 
 	"chorus/cmd/chorus/helptext"
 	"chorus/cmd/chorus/manpage"
+	"chorus/internal/provider"
+	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
 
@@ -42,6 +44,37 @@ The folder must exist (mkdir -p). Start a new shell to use the completions.`,
 			}
 			return &usage.Error{Err: fmt.Errorf("there is no completion for %q; choose bash, zsh or fish", args[0])}
 		},
+	}
+}
+
+// names completes an argument or a flag with names of that kind: of the local home, or of the server that was named.
+func (c *program) names(noun string) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		return cli.Suggest(cmd.Context(), c.connect, noun, prefix)
+	}
+}
+
+// firstIs completes the first argument of a command, and none after it.
+func firstIs(names cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, given []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		if len(given) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return names(cmd, given, prefix)
+	}
+}
+
+// completeTalk completes the values of the flags that run and chat share.
+func (c *program) completeTalk(cmd *cobra.Command) {
+	for flag, complete := range map[string]cobra.CompletionFunc{
+		"agent": c.names("agent"), "model": c.names("model"), "session-id": c.names("session"),
+		"permissions": cobra.FixedCompletions([]string{"open", "standard", "guarded", "locked"}, cobra.ShellCompDirectiveDefault), // or a file
+		"provider":    cobra.FixedCompletions(provider.Providers(), cobra.ShellCompDirectiveNoFileComp),
+		"mode":        cobra.FixedCompletions([]string{"plan", "review", "implement", "verify"}, cobra.ShellCompDirectiveNoFileComp),
+		"sandbox":     cobra.FixedCompletions([]string{"auto", "host", "bwrap"}, cobra.ShellCompDirectiveNoFileComp),
+		"resume-mode": cobra.FixedCompletions([]string{"full", "last-5", "summary"}, cobra.ShellCompDirectiveNoFileComp),
+	} {
+		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only for an unknown flag
 	}
 }
 

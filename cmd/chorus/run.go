@@ -46,6 +46,7 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session to include: full, last-N or summary (default full)")
 	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "maximum model calls per prompt; overrides maxToolDepth of the configuration")
 	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
+	c.completeTalk(cmd)
 	return o
 }
 

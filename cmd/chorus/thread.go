@@ -108,7 +108,7 @@ func listThreads(v cli.View, q operations.SessionQuery, list operation.List[oper
 func (c *program) threadShow() *cobra.Command {
 	events := false
 	cmd := c.jsonFlag(&cobra.Command{
-		Use: "show [ID]", Short: "Read a conversation, or its journal", Args: between(0, 1),
+		Use: "show [ID]", Short: "Read a conversation, or its journal", Args: between(0, 1), ValidArgsFunction: firstIs(c.names("session")),
 		Long:    "Shows who said what, with a line for each tool call and the outcome of each run.\nWith --events it shows the journal itself. Without an ID it shows the newest conversation.\nOn a pipe answers are Markdown, as the model wrote them; use --json in scripts.",
 		Example: "  chorus thread show\n  chorus thread show 01k3            the start of an id is enough, if it is unique\n  chorus thread show 01k3 --events",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -136,7 +136,7 @@ func (c *program) threadShow() *cobra.Command {
 // threadWhy explains an answer, as /why does in a conversation.
 func (c *program) threadWhy() *cobra.Command {
 	return c.jsonFlag(&cobra.Command{
-		Use: "why [ID [ANSWER]]", Short: "Explain an answer: what the agent knew, what was allowed and read, what it cost", Args: between(0, 2),
+		Use: "why [ID [ANSWER]]", Short: "Explain an answer: what the agent knew, what was allowed and read, what it cost", Args: between(0, 2), ValidArgsFunction: firstIs(c.names("session")),
 		Long:    "ANSWER is 2 for the answer before the last one, or # and the number of one of its events. The default is the last answer. Without an ID it uses the newest conversation.",
 		Example: "  chorus thread why\n  chorus thread why 01k3\n  chorus thread why 01k3 2\n  chorus thread why 01k3 '#120'",
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -197,12 +197,17 @@ func (b *bound) complete(ctx context.Context, f operation.Field, prefix string) 
 	case len(f.Enum) > 0 || f.Noun == "":
 		return f.Enum, cobra.ShellCompDirectiveNoFileComp
 	}
-	to, err := b.o.Connect(ctx)
+	return Suggest(ctx, b.o.Connect, f.Noun, prefix)
+}
+
+// Suggest completes a name of a thing that the operations know, such as a session or an agent.
+func Suggest(ctx context.Context, connect func(context.Context) (Connection, error), noun, prefix string) ([]string, cobra.ShellCompDirective) {
+	to, err := connect(ctx)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer to.Close()
-	list, err := operation.Names.Call(ctx, to, to.Caller, operation.Prefix{Noun: f.Noun, Prefix: prefix})
+	list, err := operation.Names.Call(ctx, to, to.Caller, operation.Prefix{Noun: noun, Prefix: prefix})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
