@@ -66,7 +66,7 @@ func (s *Service) Replay(ctx context.Context, thread chat.ThreadID) iter.Seq2[op
 			case chat.Asked:
 				r := s.replayed(log, head, ev, b)
 				if !r.Same && forgot > 0 {
-					r.Why = fmt.Sprintf("cannot be rebuilt: the messages of %s were deleted and forgotten", text.Count(forgot, "message"))
+					r.Why = fmt.Sprintf("cannot be rebuilt: the words of %s were deleted and forgotten", text.Count(forgot, "message"))
 				}
 				if !yield(r, nil) {
 					return

@@ -56,7 +56,7 @@ func TestRecordsAreFilteredAndExported(t *testing.T) {
 	p.eval(`document.querySelector("select[name=kind]").value = "said"`)
 	p.click(`.filters .button`)
 	p.until(`location.search.includes("kind=said") && document.querySelectorAll(".timeline > li").length === 2`)
-	if kinds := p.text(`[...document.querySelectorAll(".timeline .kind")].map((e) => e.innerText).join()`); kinds != "said,said" {
+	if kinds := p.text(`[...document.querySelectorAll(".timeline .kind")].map((e) => e.innerText).join()`); kinds != "Answer of the model,Answer of the model" {
 		t.Errorf("kinds %s", kinds)
 	}
 	p.look("journal-filtered")

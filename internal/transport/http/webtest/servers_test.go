@@ -53,5 +53,5 @@ func TestServerLogin(t *testing.T) {
 	p.expectError("404 (Not Found)")
 	p.write("input[name=redirect]", h.url+"/mcp-login?code=x&state=guessed")
 	p.click(".form button")
-	p.waitForText("No login waits for this")
+	p.waitForText("No login is waiting for this")
 }

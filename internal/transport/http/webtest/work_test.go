@@ -72,7 +72,7 @@ func TestWork(t *testing.T) {
 	p.write("textarea[name=feedback]", "It must be <em>bolder</em>")
 	p.click("button[value=reopen]")
 	p.waitForText("It must be")
-	p.until(`document.querySelector(".sheet .tag")?.textContent === "READY"`)
+	p.until(`document.querySelector(".sheet .tag")?.textContent === "ready"`)
 	p.click("a[href^='/s/'].button")
 	p.until(`location.pathname.startsWith("/s/") && document.querySelector(".said")`)
 }
