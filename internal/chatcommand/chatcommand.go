@@ -86,7 +86,7 @@ func (t *turn) surroundings() slash.Surroundings {
 	return slash.Surroundings{
 		Caller: func(room.Author, room.Channel, bool) operation.Caller { return t.by },
 		Context: func(_ context.Context, _ platform.Invocation, what string) string {
-			return map[string]string{"memory": "channel", "session": t.session.ID, "agent": t.session.Agent}[what]
+			return map[string]string{"memory": "channel", "session": t.session.ID, "running": t.session.ID, "agent": t.session.Agent}[what]
 		},
 		Refused: func(d *operation.Definition) string {
 			return fmt.Sprintf("This needs a token with the scope %s.", d.Scope)

@@ -50,7 +50,6 @@ type Runner interface {
 	ArriveQuietly(ctx context.Context, a journal.Arrival) (done journal.Arrived, wake func(), err error)
 	Watch(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[publish.Item, error]
 	Abort(ctx context.Context, thread chat.ThreadID, by string, all bool) (bool, error)
-	Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (asPrompt bool, err error)
 }
 
 // Approver handles the approvals that runs wait for.

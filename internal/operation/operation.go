@@ -107,6 +107,7 @@ type Slash struct {
 	Help       string         // "": the operation's Help
 	Permission string         // permission that the platform should require to show it: manage channels, manage guild
 	Example    string         // example options as typed: "name:deploy text:staging"
+	None       string         // the answer if a session or an agent was left out and there is none here; "": to choose one
 	Private    bool           // only the caller sees the answer: not offered where everybody reads it
 	// Show is the template of the answer, for each item of a list; see Render. "": the operation's Done, or its table.
 	Show string

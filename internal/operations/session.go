@@ -147,8 +147,8 @@ type Message struct {
 
 // SteerMessage is a message to the current run.
 type SteerMessage struct {
-	ID          string      `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
-	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" doc:"the message; may be left out if something is attached"`
+	ID          string      `json:"id" maxLen:"1024" noun:"session" context:"running" slash:"thread" slashDoc:"Which conversation; left out: the one here" doc:"the session's id"`
+	Message     string      `json:"message,omitempty" maxLen:"1000000" cli:"words" slashDoc:"The message" doc:"the message; may be left out if something is attached"`
 	Attachments []string    `json:"attachments,omitempty" maxItems:"100" cli:"-" slash:"-" doc:"ids of uploads"`
 	Mode        chat.Intake `json:"mode,omitempty" enum:"inject,interrupt" cli:"-" doc:"inject: after the running tools; interrupt: instead of the waiting ones; left out: inject"`
 	Key         string      `json:"-" key:"true"`
@@ -159,19 +159,21 @@ type Said struct {
 	Seq      int64  `json:"seq"`
 	Position int    `json:"position,omitempty"` // how many are answered first
 	AsPrompt bool   `json:"asPrompt,omitempty"` // a steer without a run
+	Title    string `json:"title,omitempty"`    // of the session that was steered
 	Again    bool   `json:"again,omitempty"`    // it was sent before
 	Refused  string `json:"-"`
 }
 
 // AbortRequest says what to stop.
 type AbortRequest struct {
-	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" doc:"the session's id"`
+	ID  string `json:"id" maxLen:"1024" noun:"session" context:"session" slash:"thread" slashDoc:"Which conversation" doc:"the session's id"`
 	All bool   `json:"all,omitempty" doc:"also refuse waiting messages"`
 }
 
 // Aborted says what an abort found.
 type Aborted struct {
-	Aborted bool `json:"aborted" doc:"false: nothing was running"`
+	Aborted bool   `json:"aborted" doc:"false: nothing was running"`
+	Title   string `json:"title,omitempty" doc:"of the session"`
 }
 
 // ResumeRequest continues a session of a log file or of this home.
@@ -248,13 +250,17 @@ var (
 		Doc: "If nothing runs, it is a message like any other.", Scope: operation.Chat, Effect: operation.Creates, Errors: []operation.Kind{operation.Conflict},
 		HTTP: []operation.HTTP{{Route: "POST /api/sessions/{id}/steer", ID: "steer", Body: "Steering", NeedsBody: true, Status: 202, MaxBody: 8 << 20}},
 		CLI:  []operation.CLI{{Words: "thread steer", Args: "ID WORDS…"}},
-		MCP:  "session_steer"}, Sessions.Steer)
+		Slash: []operation.Slash{{Words: "steer", Options: "message id", Require: "message", Set: map[string]any{"mode": chat.Interrupt}, Help: "Send a message to the active run", Example: "message:Leave the tests alone",
+			None: "Nothing is running here; write it in the channel instead.", Show: "Sent to: {title:60}"}},
+		MCP: "session_steer"}, Sessions.Steer)
 
 	Abort = operation.New(operation.Info{Name: "session.abort", Help: "Stop the current run", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/abort", ID: "abort", Body: "Stop", Status: 202}},
 		CLI:    []operation.CLI{{Words: "thread abort", Args: "ID"}},
-		Tool:   "session_abort"}, Sessions.Abort)
+		Slash: []operation.Slash{{Words: "thread kill", Options: "id", Require: "id", Set: map[string]any{"all": true}, Help: "Stop a conversation and drop its waiting prompts", Example: "thread:1402",
+			Show: "{aborted:Stopped|It had already ended}: {title:60}"}},
+		Tool: "session_abort"}, Sessions.Abort)
 
 	ResumeSession = operation.New(operation.Info{Name: "session.resume", Help: "Continue a session from its log", Scope: operation.Chat, Effect: operation.Changes,
 		Errors: []operation.Kind{operation.Conflict},

@@ -5,12 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/room/threadname"
+	"chorus/internal/transcript"
 	"chorus/internal/window"
 )
 
@@ -152,7 +155,13 @@ func (o *Handler) Steer(ctx context.Context, by operation.Caller, in operations.
 		return said, err
 	}
 	said, err := o.steer(ctx, by, row, in)
+	said.Title = o.titleOf(row)
 	return said, err
+}
+
+// titleOf is a session's title for people, without secrets; its id if it has none.
+func (o *Handler) titleOf(row journal.Thread) string {
+	return cmp.Or(threadname.Plain(o.app.Logs.Redactor().Clipped(row.Title)), row.ID.Thread())
 }
 
 func (o *Handler) steer(ctx context.Context, by operation.Caller, row journal.Thread, in operations.SteerMessage) (operations.Said, error) {
@@ -174,8 +183,28 @@ func (o *Handler) Abort(ctx context.Context, by operation.Caller, in operations.
 	if err != nil {
 		return operations.Aborted{}, err
 	}
+	if err := o.mayStop(ctx, by, row); err != nil {
+		return operations.Aborted{}, err
+	}
 	ended, err := o.Engine.Abort(ctx, row.ID, by.Principal.String(), in.All)
-	return operations.Aborted{Aborted: ended}, err
+	return operations.Aborted{Aborted: ended, Title: o.titleOf(row)}, err
+}
+
+// mayStop says why somebody who sees a session may not stop it: they neither manage it nor asked for its current run.
+func (o *Handler) mayStop(ctx context.Context, by operation.Caller, row journal.Thread) error {
+	refused := o.MayKeep(by, row)
+	if operation.KindOf(refused) != operation.Forbidden {
+		return refused
+	}
+	log, err := o.app.LogAt(ctx, row.ID, row.Next-1)
+	if err != nil {
+		return err
+	}
+	asked := func(s transcript.Sender) bool { return s.Principal.String() == by.Principal.String() }
+	if run := log.Run(); run != nil && slices.ContainsFunc(run.Senders, asked) {
+		return nil
+	}
+	return operation.Errorf(operation.Forbidden, "only the person who asked, or somebody who may manage messages here, can stop this")
 }
 
 // CheckOwner looks once, at the start, for runs and prompts of terminal threads that came over HTTP to an earlier process, and continues them.

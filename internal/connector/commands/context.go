@@ -262,29 +262,55 @@ func state(row journal.Thread) string {
 	}
 }
 
+// Named is the full id of a conversation of the channel that somebody named by a part of it; "": it is none of those.
+func (b *Set) Named(ctx context.Context, i platform.Invocation, noun, part string) (string, error) {
+	if noun != "session" || i.Absent {
+		return "", nil
+	}
+	found, err := b.matching(ctx, i.In, part)
+	if err != nil || len(found) == 0 {
+		return "", err
+	}
+	if len(found) > 1 {
+		return "", severalNamed(part, len(found))
+	}
+	return string(found[0].ID), nil
+}
+
+func severalNamed(name string, n int) error {
+	return connector.Refusal(fmt.Sprintf("%.60q matches %d conversations here; type more of it", name, n))
+}
+
 // named finds a conversation of a channel by its id, a prefix of it, or its words.
 func (b *Set) named(ctx context.Context, in room.Channel, name string) (journal.Thread, error) {
+	found, err := b.matching(ctx, in, name)
+	switch {
+	case err != nil:
+		return journal.Thread{}, err
+	case len(found) == 0:
+		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; see `/thread list`", name))
+	case len(found) > 1:
+		return journal.Thread{}, severalNamed(name, len(found))
+	}
+	return found[0], nil
+}
+
+// matching returns the conversations of a channel with an id, a prefix of it, or words; only the exact match if there is one.
+func (b *Set) matching(ctx context.Context, in room.Channel, name string) ([]journal.Thread, error) {
 	rows, err := b.hereMost(ctx, in, maxHere)
 	if err != nil {
-		return journal.Thread{}, err
+		return nil, err
 	}
 	name = strings.Trim(strings.TrimSpace(name), "`#")
 	var found []journal.Thread
 	for _, row := range rows {
 		id := row.ID.Thread()
 		if id == name || string(row.ID) == name {
-			return row, nil
+			return []journal.Thread{row}, nil
 		}
 		if name != "" && (strings.HasPrefix(id, name) || strings.EqualFold(row.Title, name) || strings.EqualFold(threadname.Plain(row.Title), name)) {
 			found = append(found, row)
 		}
 	}
-	switch len(found) {
-	case 1:
-		return found[0], nil
-	case 0:
-		return journal.Thread{}, connector.Refusal(fmt.Sprintf("there is no conversation %.60q here; see `/thread list`", name))
-	default:
-		return journal.Thread{}, connector.Refusal(fmt.Sprintf("%.60q matches %d conversations here; type more of it", name, len(found)))
-	}
+	return found, nil
 }

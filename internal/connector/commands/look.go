@@ -220,14 +220,12 @@ func (b *Set) halt(ctx context.Context, in room.Channel, id string, by chat.Prin
 }
 
 func (b *Set) kill(ctx context.Context, row journal.Thread, by chat.Principal, manager bool) string {
-	if !manager && !b.Asker(ctx, row.ID, by.ID) {
-		return "Only the person who asked, or somebody who may manage messages here, can stop this."
-	}
-	ended, err := b.Backend.Abort(ctx, row.ID, by.String(), true)
+	who := operation.Caller{Principal: by, Scopes: []operation.Scope{operation.Chat}, Here: row.ID.Transport() + ":" + row.ID.Place(), Manages: manager}
+	did, err := operations.Abort.Call(ctx, b.Backend, who, operations.AbortRequest{ID: string(row.ID), All: true})
 	switch {
 	case err != nil:
 		return b.UserMessage(err)
-	case !ended:
+	case !did.Aborted:
 		return "It had already ended: " + titleOf(row)
 	default:
 		return "Stopped: " + titleOf(row)

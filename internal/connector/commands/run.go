@@ -67,12 +67,13 @@ func (b *Set) Context(ctx context.Context, i platform.Invocation, what string) s
 			return ""
 		}
 		return l.Name
-	case "session":
+	case "session", "running":
 		rows, err := b.here(ctx, i.In)
-		if err != nil || len(rows) == 0 {
+		at := slices.IndexFunc(rows, func(row journal.Thread) bool { return what == "session" || on(row) })
+		if err != nil || at < 0 {
 			return ""
 		}
-		return string(rows[0].ID)
+		return string(rows[at].ID)
 	case "memory":
 		return "channel"
 	default:
@@ -121,32 +122,6 @@ func (b *Set) stopAll(ctx context.Context, in room.Channel, by chat.Principal, m
 	default:
 		return "Nothing is running here."
 	}
-}
-
-func (b *Set) steerHere(ctx context.Context, o request) platform.Answer {
-	if strings.TrimSpace(o.Text["message"]) == "" {
-		return says("The message is empty. Write what to tell the run.")
-	}
-	return says(b.steer(ctx, o.in, o.by, o.Text["message"]))
-}
-
-func (b *Set) steer(ctx context.Context, in room.Channel, by chat.Principal, words string) string {
-	rows, err := b.here(ctx, in)
-	if err != nil {
-		return b.UserMessage(err)
-	}
-	for _, row := range rows {
-		if !on(row) {
-			continue
-		}
-		_, err := b.Backend.Steer(ctx, row.ID, chat.Steered{From: chat.Participant{ID: by.ID, Name: by.Name, Kind: chat.Person}, Principal: by,
-			Blocks: chat.TextBlocks(words), Mode: chat.Interrupt})
-		if err != nil {
-			return b.UserMessage(err)
-		}
-		return "Sent to: " + titleOf(row)
-	}
-	return "Nothing is running here; write it in the channel instead."
 }
 
 // spentBy returns everybody's costs on the server for those who manage it, otherwise the caller's own.

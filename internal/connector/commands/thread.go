@@ -60,14 +60,6 @@ func rank(row journal.Thread) int {
 	return 1
 }
 
-func (b *Set) killOne(ctx context.Context, o request) platform.Answer {
-	row, err := b.named(ctx, o.in, o.Text["thread"])
-	if err != nil {
-		return says(b.UserMessage(err))
-	}
-	return says(b.kill(ctx, row, o.by, o.Allowed.ManageMessages))
-}
-
 // one is the conversation that a command names, otherwise the last one of the channel.
 func (b *Set) one(ctx context.Context, o request) (journal.Thread, error) {
 	if name := o.Text["thread"]; name != "" {

@@ -94,11 +94,6 @@ func (h *Backend) Abort(ctx context.Context, thread chat.ThreadID, by string, al
 	return h.engine().Abort(ctx, thread, by, all)
 }
 
-// Steer implements connector.Runner.
-func (h *Backend) Steer(ctx context.Context, thread chat.ThreadID, s chat.Steered) (bool, error) {
-	return h.engine().Steer(ctx, thread, s)
-}
-
 // Answer implements connector.Approver.
 func (h *Backend) Answer(ctx context.Context, id string, by chat.Principal, ok bool, note string) error {
 	return h.engine().Answer(ctx, id, by, ok, note)

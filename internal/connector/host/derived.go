@@ -32,7 +32,7 @@ func (h *Backend) surroundings(bot *connector.Bot, own *commands.Set) slash.Surr
 			}
 			return by
 		},
-		Context: own.Context, Choices: own.Choices,
+		Context: own.Context, Named: own.Named, Choices: own.Choices,
 		Refused: func(d *operation.Definition) string {
 			text := "Only the people who run this Chorus can do that: those named in `editors` of its configuration to whom `access` gives the rights of `" + gate.Everything + "`, by their ids, or the person at its terminal"
 			if len(d.CLI) > 0 {

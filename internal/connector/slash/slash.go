@@ -11,6 +11,7 @@ package slash
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -44,6 +45,8 @@ type Surroundings struct {
 	// Context is the value for an omitted option: which agent answers in this channel, which session it is.
 	// "" and nil: nothing.
 	Context func(ctx context.Context, i platform.Invocation, what string) string
+	// Named is the full name of what somebody named by a part of its name, if there is one of a noun in this place; "" and nil: there is none.
+	Named func(ctx context.Context, i platform.Invocation, noun, part string) (string, error)
 	// Choices are the first suggestions for a noun in this place; nil: none in particular.
 	Choices func(ctx context.Context, i platform.Invocation, noun string) []platform.Choice
 	// Refused is the answer for somebody who may not use an operation, and says who may; nil: the operation's own.
@@ -128,13 +131,12 @@ func sentence(words string) string {
 	return words + "."
 }
 
-// topicOf is the help topic of an operation's command: reading is looking. Groups
-// have their own.
+// topicOf is the help topic of an operation's command: reading is looking, anything else talking. Groups have their own.
 func topicOf(d *operation.Definition) string {
 	if d.Effect == operation.Reads {
 		return platform.TopicLook
 	}
-	return ""
+	return platform.TopicTalk
 }
 
 // As returns the same commands for a bot that knows people and places.
@@ -238,10 +240,17 @@ func (s *Set) input(ctx context.Context, e entry, i platform.Invocation) (reflec
 		}
 		given = cmp.Or(given, f.Default)
 		if given == "" && f.Required && f.Context != "" && s.o.Context != nil {
-			return in, fmt.Errorf("there is none here yet; choose one with the option %s", name)
+			return in, errors.New(cmp.Or(e.line.None, "there is none here yet; choose one with the option "+name))
 		}
 		if given == "" {
 			continue
+		}
+		if ok && f.Noun != "" && s.o.Named != nil {
+			whole, err := s.o.Named(ctx, i, f.Noun, given)
+			if err != nil {
+				return in, err
+			}
+			given = cmp.Or(whole, given)
 		}
 		if err := f.SetText(at, given, time.Now()); err != nil {
 			return in, fmt.Errorf("%s: %w", name, err)

