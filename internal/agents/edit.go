@@ -2,12 +2,12 @@ package agents
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"chorus/internal/digest"
 )
 
 // unwritten is the initial file of a built-in agent: it contains only what differs.
@@ -30,8 +30,7 @@ func versionOf(a Agent) string {
 	if err != nil {
 		return "" // what cannot be written was never seen
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return digest.Of(text)[:16]
 }
 
 // Edit changes several settings at once, each as Configure does. ErrMoved means that the agent is no longer

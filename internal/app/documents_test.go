@@ -11,6 +11,7 @@ import (
 
 	"chorus/internal/agents"
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
 	"chorus/internal/polltest"
@@ -368,7 +369,7 @@ func trustOnTwoMachines(t *testing.T, at string) {
 	lock, there := a.Settings.TrustStore(), b.Settings.TrustStore()
 	list := filepath.Join(t.TempDir(), ".mcp.json")
 	write(t, list, `{"mcpServers": {}}`)
-	record := trust.Record{Digest: trust.Digest([]byte(`{"mcpServers": {}}`)), By: "ada"}
+	record := trust.Record{Digest: digest.Of(`{"mcpServers": {}}`), By: "ada"}
 	if err := lock.Put(list, filepath.Dir(list), record); err != nil {
 		t.Fatal(err)
 	}

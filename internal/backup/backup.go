@@ -24,6 +24,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"chorus/internal/digest"
 )
 
 // manifestName is the last file of a backup. Without it a backup is incomplete.
@@ -263,8 +265,7 @@ func (b *writer) outside(ctx context.Context, name, hash string) error {
 	if _, err := io.Copy(b.tar, &reporter{ctx: ctx, Reader: bytes.NewReader(data), to: b}); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	sum := sha256.Sum256(data)
-	b.Files = append(b.Files, Entry{Path: name, Size: int64(len(data)), SHA256: hex.EncodeToString(sum[:])})
+	b.Files = append(b.Files, Entry{Path: name, Size: int64(len(data)), SHA256: digest.Of(data)})
 	return nil
 }
 

@@ -2,8 +2,6 @@ package backup
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"chorus/internal/digest"
 )
 
 // unfinishedName records a restore that has begun to change the home. Names
@@ -56,8 +56,7 @@ func (t Target) begin(m Manifest) (*Unfinished, error) {
 	if err != nil {
 		return nil, err
 	}
-	sum := sha256.Sum256(list)
-	u := &Unfinished{ID: rand.Text(), File: t.File, Digest: hex.EncodeToString(sum[:]), Begun: t.Now().UTC()}
+	u := &Unfinished{ID: rand.Text(), File: t.File, Digest: digest.Of(list), Begun: t.Now().UTC()}
 	if before, err := FindUnfinished(t.Dir); err == nil && before != nil && before.Digest == u.Digest {
 		u.ID = before.ID
 	}

@@ -2,9 +2,9 @@ package chat
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
+
+	"chorus/internal/digest"
 )
 
 // ErrLost says that the bytes of a blob are missing or damaged. Trying again
@@ -19,8 +19,7 @@ type Blob struct {
 
 // NewBlob returns a Blob for data, named by its hash.
 func NewBlob(data []byte) Blob {
-	sum := sha256.Sum256(data)
-	return Blob{Hash: hex.EncodeToString(sum[:]), Data: data}
+	return Blob{Hash: digest.Of(data), Data: data}
 }
 
 // ImageType returns the media type of an image that models can see, or "" for

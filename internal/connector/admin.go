@@ -76,7 +76,7 @@ type KeyState struct {
 }
 
 // Limit is one profile that limits what is done: whose it is, and where it is set.
-type Limit struct{ Part, Who, Profile, From string }
+type Limit struct{ Who, Profile, From string }
 
 // Access is what somebody may have done in a channel, and why.
 type Access struct {

@@ -3,14 +3,13 @@ package connector
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
 
 	"chorus/internal/approval"
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/platform"
@@ -71,8 +70,7 @@ func samples(out *strings.Builder, what string, list []string) {
 // stepName identifies a proposal by its rules, so that a choice always means the rules
 // that were shown.
 func stepName(s operations.RuleStep) string {
-	sum := sha256.Sum256([]byte(strings.Join(s.Rules, "\n")))
-	return hex.EncodeToString(sum[:16])
+	return digest.Of(strings.Join(s.Rules, "\n"))[:32]
 }
 
 // answerAlways approves with the chosen step.

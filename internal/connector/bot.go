@@ -114,7 +114,6 @@ type abilities struct {
 	pins      platform.Pins
 	reactions platform.Reactions
 	readers   platform.Readers
-	typing    platform.Typing
 	direct    platform.Direct
 	names     platform.Names
 	channels  platform.Channels
@@ -130,7 +129,6 @@ func abilitiesOf(p platform.Platform) (a abilities) {
 	a.pins, _ = p.(platform.Pins)
 	a.reactions, _ = p.(platform.Reactions)
 	a.readers, _ = p.(platform.Readers)
-	a.typing, _ = p.(platform.Typing)
 	a.direct, _ = p.(platform.Direct)
 	a.names, _ = p.(platform.Names)
 	a.channels, _ = p.(platform.Channels)

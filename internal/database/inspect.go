@@ -11,7 +11,6 @@ import (
 
 // Inspection is what is known of a database file without opening it as a store.
 type Inspection struct {
-	Path    string
 	Exists  bool
 	Size    int64 // including SQLite's files next to it
 	Mode    fs.FileMode
@@ -35,7 +34,7 @@ var inspectPragmas = []string{"busy_timeout(1000)", "query_only(1)", "temp_store
 // unless something shows that there was one. What was found out before an error is in the
 // inspection. known is the newest schema that this program knows.
 func Inspect(ctx context.Context, path string, known int, left func() []string) (Inspection, error) {
-	i := Inspection{Path: path, Known: known}
+	i := Inspection{Known: known}
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -40,7 +40,7 @@ func (p *postgres) identify(ctx context.Context, q rowQuerier) (int, error) {
 // InspectServer inspects a database on a server without creating or migrating
 // anything. An empty database counts as not existing.
 func InspectServer(ctx context.Context, address string, schema Schema) (Inspection, error) {
-	i := Inspection{Path: RedactURL(address), Known: schema.Version}
+	i := Inspection{Known: schema.Version}
 	err := onServer(ctx, address, schema, func(p *postgres, _ *pgx.ConnConfig) (err error) {
 		if err := p.pool.QueryRowContext(ctx, `SELECT current_setting('server_version')`).Scan(&i.Server); err != nil {
 			return err

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+
+	"chorus/internal/digest"
 )
 
 // Change lets a program change a document. change is given the document's text, nil if there is
@@ -88,7 +90,7 @@ func (c *Copies) changeOnce(ctx context.Context, k Kind, name string, change fun
 	switch {
 	case err != nil:
 		return err
-	case next == nil && !doc.There(), next != nil && doc.There() && Digest(text) == doc.Digest:
+	case next == nil && !doc.There(), next != nil && doc.There() && digest.Of(text) == doc.Digest:
 		return nil
 	case next == nil:
 		_, err = c.Store.Delete(ctx, name, doc.Version, c.By)

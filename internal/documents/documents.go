@@ -10,8 +10,6 @@ package documents
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"time"
 )
@@ -60,10 +58,4 @@ type Store interface {
 	Last(ctx context.Context) (int64, error)
 	// Identity identifies the database, so that notes about another one are ignored.
 	Identity(ctx context.Context) (string, error)
-}
-
-// Digest returns the hash by which texts are compared.
-func Digest(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }

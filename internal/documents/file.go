@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/plainfile"
 	"chorus/internal/symlink"
 )
@@ -91,7 +92,7 @@ func (c *Copies) read(k Kind, name string) (copyFile, error) {
 	if err != nil {
 		return copyFile{}, err
 	}
-	return copyFile{there: true, content: found, text: text, digest: Digest(text)}, nil
+	return copyFile{there: true, content: found, text: text, digest: digest.Of(text)}, nil
 }
 
 // noLinkAbove refuses a file below a link, because it may be anywhere. Only the top of a tree may be a link.

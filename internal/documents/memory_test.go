@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,7 +60,7 @@ func (m *memory) change(to Document) (Head, error) {
 }
 
 func (m *memory) Put(_ context.Context, name string, body []byte, on int64, _ string) (Head, error) {
-	return m.change(Document{Head{Name: name, Version: on + 1, Digest: Digest(body)}, body})
+	return m.change(Document{Head{Name: name, Version: on + 1, Digest: digest.Of(body)}, body})
 }
 
 func (m *memory) Delete(_ context.Context, name string, on int64, _ string) (Head, error) {

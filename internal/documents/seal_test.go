@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"chorus/internal/digest"
 )
 
 const secret = "secrets/key"
@@ -32,7 +34,7 @@ func TestSealed(t *testing.T) {
 	a.edit(secret, "hush")
 	syncAll(a, b, without, other)
 	b.expect(secret, "hush")
-	if bytes.Contains(m.docs[secret].Body, []byte("hush")) || m.docs[secret].Digest == Digest([]byte("hush")) {
+	if bytes.Contains(m.docs[secret].Body, []byte("hush")) || m.docs[secret].Digest == digest.Of("hush") {
 		t.Errorf("it can be read: %q", m.docs[secret].Body)
 	}
 	for _, n := range []*node{without, other} {

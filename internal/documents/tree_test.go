@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/digest"
 	"chorus/internal/polltest"
 )
 
@@ -161,7 +162,7 @@ func TestTreeLimits(t *testing.T) {
 	a.sync()
 	b.expect("skills/mine/SKILL.md", "of b")
 	for _, target := range []string{"/etc/passwd", "../../x", "a/../../x"} {
-		if _, err := m.Put(t.Context(), "skills/evil/"+Digest([]byte(target))[:4], []byte(linkFile+target), 0, ""); err != nil {
+		if _, err := m.Put(t.Context(), "skills/evil/"+digest.Of(target)[:4], []byte(linkFile+target), 0, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -172,7 +173,7 @@ func TestTreeLimits(t *testing.T) {
 		}
 	}
 	for i := range mostInTree + 1 {
-		b.edit("skills/full/"+Digest([]byte{byte(i), byte(i >> 8)})[:12], "x")
+		b.edit("skills/full/"+digest.Of([]byte{byte(i), byte(i >> 8)})[:12], "x")
 	}
 	full := newNode(t, newMemory())
 	full.Copies.Home = b.Home
@@ -225,7 +226,7 @@ func TestGlance(t *testing.T) {
 	}
 	for i := range 2 {
 		file, err := a.glance(k, "skills/x")
-		if err != nil || !file.there || (file.text == nil) != (i == 1) || file.digest != Digest([]byte(plainFile+"one")) {
+		if err != nil || !file.there || (file.text == nil) != (i == 1) || file.digest != digest.Of([]byte(plainFile+"one")) {
 			t.Errorf("look %d: %+v (%v)", i+1, file, err)
 		}
 	}

@@ -2,8 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -14,6 +12,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/approval/commandfiles"
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 	"chorus/internal/tool"
@@ -51,8 +50,7 @@ func (h *host) newApproval(ctx context.Context, q agent.ProposedCall, ruling app
 func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Facts {
 	f := approval.Facts{Tool: q.Tool.Spec().Name, Args: q.Args, Dir: setup.Dir}
 	if p, ok := q.Tool.(tool.Previewer); ok {
-		sum := sha256.Sum256([]byte(p.Preview(ctx, q.Args)))
-		f.Changes = hex.EncodeToString(sum[:8])
+		f.Changes = digest.Of(p.Preview(ctx, q.Args))[:16]
 	}
 	var paths, words []string
 	for _, t := range q.Touches {

@@ -2,7 +2,6 @@ package eventfile
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"chorus/internal/await"
+	"chorus/internal/digest"
 	"chorus/internal/folders"
 	"chorus/internal/plainfile"
 )
@@ -137,16 +137,16 @@ func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 	if bad != nil {
 		bad = &Rejected{bad.Error()}
 	}
-	over, digest := false, fmt.Sprintf("%x", sha256.Sum256(data))
+	over, sum := false, digest.Of(data)
 	switch {
 	case err != nil:
 	case bad != nil:
 		err = bad
 	case e.Type == Immediate:
-		err = f.Handler.Say(ctx, name, fmt.Sprintf("%s/%s/%d", name, digest[:16], info.ModTime().UnixNano()), e)
+		err = f.Handler.Say(ctx, name, fmt.Sprintf("%s/%s/%d", name, sum[:16], info.ModTime().UnixNano()), e)
 		over = true
 	default:
-		over, err = f.Handler.Keep(ctx, name, digest, e)
+		over, err = f.Handler.Keep(ctx, name, sum, e)
 	}
 	var no *Rejected
 	switch {
@@ -157,7 +157,7 @@ func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 		f.Log.Warn("an event file is tried again later: "+err.Error(), "component", "events", "event", "event_not_taken", "file", name)
 		return true
 	case over:
-		if err := f.remove(name, digest); err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be processed again without effect
+		if err := f.remove(name, sum); err != nil && !errors.Is(err, fs.ErrNotExist) { // it will be processed again without effect
 			f.Log.Warn("an event file cannot be removed: "+err.Error(), "component", "events", "event", "event_not_removed", "file", name)
 		}
 		return false
@@ -166,17 +166,17 @@ func (f *Folder) file(ctx context.Context, name string) (stays bool) {
 }
 
 // remove removes a processed file. If another event was written under its name meanwhile, that one stays.
-func (f *Folder) remove(name, digest string) error {
+func (f *Folder) remove(name, sum string) error {
 	path, aside := filepath.Join(f.Dir, name), filepath.Join(f.Dir, "."+name+".taken")
 	if err := os.Rename(path, aside); err != nil {
 		return err
 	}
 	data, _, err := read(aside)
-	if err == nil && fmt.Sprintf("%x", sha256.Sum256(data)) != digest {
+	if err == nil && digest.Of(data) != sum {
 		if err := os.Link(aside, path); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		} else if err != nil { // and one more after it
-			return os.Rename(aside, filepath.Join(f.Dir, fmt.Sprintf("again-%x-%s", sha256.Sum256(data), name)))
+			return os.Rename(aside, filepath.Join(f.Dir, "again-"+digest.Of(data)+"-"+name))
 		}
 	}
 	return os.Remove(aside)

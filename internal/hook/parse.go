@@ -2,8 +2,6 @@ package hook
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/digest"
 	"chorus/internal/schedule"
 	"chorus/internal/suggest"
 )
@@ -406,6 +405,5 @@ func (h Hook) Digest() string {
 		Steps      []Step
 		Actions    []Action
 	}{h.Agent, h.Dir, h.Steps, h.Actions})
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
+	return digest.Of(data)
 }

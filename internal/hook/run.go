@@ -2,13 +2,12 @@ package hook
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 )
 
 // NewRun returns a run of a hook for a reason. Its id is derived from the key of its
@@ -27,8 +26,7 @@ func NewRun(h Hook, reason, key string, cause chat.Principal, event json.RawMess
 
 // RunID returns the id of the run that a trigger starts.
 func RunID(hook, reason, key string) string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{hook, reason, key}, "\x00")))
-	return hex.EncodeToString(sum[:10])
+	return digest.Of(strings.Join([]string{hook, reason, key}, "\x00"))[:20]
 }
 
 // The maximum stored length of an event's texts, and of the whole event.

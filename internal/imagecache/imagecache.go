@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 )
 
 // MaxAge is how long a picture is kept after it was fetched.
@@ -62,8 +63,7 @@ func key(address string) string {
 		u.RawQuery, u.Fragment = q.Encode(), ""
 		address = u.String()
 	}
-	sum := sha256.Sum256([]byte(address))
-	return hex.EncodeToString(sum[:])
+	return digest.Of(address)
 }
 
 // Get returns the picture at an address. It returns false if there is none or it is too old.

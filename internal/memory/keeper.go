@@ -2,8 +2,6 @@ package memory
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +17,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/text"
 )
 
@@ -332,8 +331,7 @@ func (p Part) sameVoice(o Origin) bool { return p.Owner == o.Owner && (p.Owner |
 
 // Digest returns the digest that identifies a text.
 func Digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:16])
+	return digest.Of(text)[:32]
 }
 
 // Announce records that somebody is about to write a text, so that the change is attributed to them.

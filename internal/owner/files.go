@@ -2,8 +2,6 @@ package owner
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"chorus/internal/digest"
 	"chorus/internal/lockfile"
 )
 
@@ -40,8 +39,7 @@ func (f Files) Take(_ context.Context, name Name) (Held, error) {
 func (f Files) path(name Name) string {
 	file := string(name)
 	if thread, ok := strings.CutPrefix(file, threadPrefix); ok {
-		sum := sha256.Sum256([]byte(thread))
-		file = hex.EncodeToString(sum[:16]) + ".lock"
+		file = digest.Of(thread)[:32] + ".lock"
 	} else if bot, ok := strings.CutPrefix(file, botPrefix); ok {
 		file = bot + ".lock"
 	}

@@ -2,9 +2,7 @@ package participants
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/model"
 	"chorus/internal/suggest"
 	"chorus/internal/window"
@@ -290,8 +289,7 @@ func (b DocumentBlock) image(blobs map[string][]byte) (chat.Image, error) {
 	if err != nil {
 		return chat.Image{}, fmt.Errorf("an image's data is not base64: %w", err)
 	}
-	sum := sha256.Sum256(data)
-	img := chat.Image{Blob: hex.EncodeToString(sum[:]), MediaType: b.Source.MediaType, Size: int64(len(data))}
+	img := chat.Image{Blob: digest.Of(data), MediaType: b.Source.MediaType, Size: int64(len(data))}
 	blobs[img.Blob] = data
 	return img, nil
 }

@@ -1,15 +1,14 @@
 package settings
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
+
+	"chorus/internal/digest"
 )
 
 // Place returns a repository's name in thread ids.
 func Place(dir string) string {
-	sum := sha256.Sum256([]byte(dir))
-	return hex.EncodeToString(sum[:6])
+	return digest.Of(dir)[:12]
 }
 
 // PlainID reports whether an id from a file can be a thread's own part.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/digest"
 	"chorus/internal/plainfile"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
@@ -58,7 +59,7 @@ func (r Repository) dir() string {
 // nothing of our environment and reach nothing. They must only run in a sandbox.
 func (r Repository) Unseen() ([]mcp.Server, []serverconfig.Problem) {
 	data, err := readRepositoryFile(r.File)
-	if err != nil || trust.Digest(data) != r.Digest {
+	if err != nil || digest.Of(data) != r.Digest {
 		return nil, nil
 	}
 	servers, problems, err := serverconfig.ParseConfig(data, func(string) (string, bool) { return "", false })
@@ -117,7 +118,7 @@ func (s *Settings) RepositoryServers(dir string) (Repository, error) {
 // them and their list in their present state.
 func (s *Settings) bind(r *Repository, dir string, data []byte, commands []trust.Command) {
 	bound := trust.Bind(dir, commands)
-	r.Digest, r.Files, r.Unbound = trust.Digest(data), bound.Files, bound.Unbound
+	r.Digest, r.Files, r.Unbound = digest.Of(data), bound.Files, bound.Unbound
 	known := s.trustStore().Get(r.File)
 	if r.Trusted = known.Covers(r.Digest, r.Files); !r.Trusted {
 		r.Changes = s.trustStore().Changes(r.File, dir, known, trust.Record{Digest: r.Digest, Files: r.Files})

@@ -354,7 +354,7 @@ func (b *binder) file(path string, missing bool) {
 		b.unbound("%s has more than %d MB", name, largestFile>>20)
 		return
 	}
-	sum, err := digest(real)
+	sum, err := digestOfFile(real)
 	if err != nil {
 		b.unbound("%s cannot be read", name)
 		return
@@ -390,13 +390,7 @@ func (b *binder) unbound(format string, args ...any) {
 	b.out.Unbound = append(b.out.Unbound, fmt.Sprintf(format, args...))
 }
 
-// Digest returns the digest that identifies a text.
-func Digest(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func digest(path string) (string, error) {
+func digestOfFile(path string) (string, error) {
 	file, _, err := plainfile.Open(path)
 	if err != nil {
 		return "", err

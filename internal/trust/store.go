@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/lockfile"
 	"chorus/internal/plainfile"
 )
@@ -161,7 +162,7 @@ func (s Store) Put(list, workspace string, r Record) error {
 func (s Store) KeepFiles(sums map[string]string) error {
 	for path, sum := range sums {
 		data, err := plainfile.Read(path, keptText)
-		if err != nil || !readable(data) || plainDigest(sum) != Digest(data) {
+		if err != nil || !readable(data) || plainDigest(sum) != digest.Of(data) {
 			continue
 		}
 		if err := s.KeepText(string(data)); err != nil {
@@ -176,7 +177,7 @@ func (s Store) KeepText(text string) error {
 	if err := os.MkdirAll(s.Texts, 0o700); err != nil {
 		return err
 	}
-	return datadir.WriteFile(filepath.Join(s.Texts, Digest([]byte(text))), []byte(text), 0o600)
+	return datadir.WriteFile(filepath.Join(s.Texts, digest.Of(text)), []byte(text), 0o600)
 }
 
 // Text returns a stored text.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"chorus/internal/digest"
 	"chorus/internal/tool/files"
 	"chorus/internal/tool/mcp"
 	"chorus/internal/trust"
@@ -131,7 +132,7 @@ func TestChanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return trust.Record{Digest: trust.Digest(data), Files: trust.Bind(dir, commands).Files}
+		return trust.Record{Digest: digest.Of(data), Files: trust.Bind(dir, commands).Files}
 	}
 	first := record()
 	if store.Get(list).Covers(first.Digest, first.Files) {

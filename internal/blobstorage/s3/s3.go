@@ -12,8 +12,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -27,6 +25,7 @@ import (
 
 	"chorus/internal/awsauth"
 	"chorus/internal/blobstorage"
+	"chorus/internal/digest"
 )
 
 // Options say where the bucket is and how to reach it.
@@ -132,7 +131,7 @@ func (s *Storage) Get(ctx context.Context, hash string) (data []byte, err error)
 			_, data, err = s.do(ctx, call{method: http.MethodGet, key: s.key(hash), most: maxObject})
 			return err
 		})
-		if sum := sha256.Sum256(data); err != nil || hex.EncodeToString(sum[:]) == hash {
+		if err != nil || digest.Of(data) == hash {
 			break
 		}
 	}
@@ -245,9 +244,9 @@ func (s *Storage) SetOwner(ctx context.Context, owner string) error {
 
 // put stores something other than a blob.
 func (s *Storage) put(ctx context.Context, key string, data []byte) error {
-	sum := sha256.Sum256(data)
+	payload := digest.Of(data)
 	return s.again(ctx, func(ctx context.Context) error {
-		_, _, err := s.do(ctx, call{method: http.MethodPut, key: key, payload: hex.EncodeToString(sum[:]), body: data})
+		_, _, err := s.do(ctx, call{method: http.MethodPut, key: key, payload: payload, body: data})
 		return err
 	})
 }

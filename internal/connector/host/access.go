@@ -27,23 +27,23 @@ func (h *Backend) Access(ctx context.Context, of connector.Caller, agent string,
 	}
 	l := gate.LimitsOf(bot, row, func(name string) (*permit.Profile, error) { return h.App.Gate.Rules(bot, name) })
 	at := h.setting(bot, "permissions")
-	out := connector.Access{Project: h.ofProject(ctx, in), Task: h.taskAgent(ctx, in) != "", Limits: []connector.Limit{{Part: "agent", Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
+	out := connector.Access{Project: h.ofProject(ctx, in), Task: h.taskAgent(ctx, in) != "", Limits: []connector.Limit{{Who: "the agent " + agent, Profile: bot.Permissions, From: at.From}}}
 	for _, c := range l.Channels {
 		from := "`channels` of the configuration: " + c.Name
 		if c.Pinned {
 			from = c.Name
 		}
-		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: c.Permissions, From: from})
+		out.Limits = append(out.Limits, connector.Limit{Who: "this channel", Profile: c.Permissions, From: from})
 	}
 	if len(l.Channels) == 0 {
-		out.Limits = append(out.Limits, connector.Limit{Part: "channel", Who: "this channel", Profile: "no limit", From: "not named in `channels` of the configuration"})
+		out.Limits = append(out.Limits, connector.Limit{Who: "this channel", Profile: "no limit", From: "not named in `channels` of the configuration"})
 	}
 	if g, ok := l.Grants.Grant(of.By); ok {
 		from := "`access` of the configuration: " + g.To
 		if !slices.Contains(bot.Access, config.Grant{To: g.To, Profile: g.Profile}) {
 			from = "built in for everybody on " + h.Platform.Label + "; change it with `access` in the configuration"
 		}
-		out.Limits = append(out.Limits, connector.Limit{Part: "sender", Who: "the person who asks", Profile: g.Profile, From: from})
+		out.Limits = append(out.Limits, connector.Limit{Who: "the person who asks", Profile: g.Profile, From: from})
 	}
 	checks, err := l.Checks([]transcript.Sender{{Principal: of.By}})
 	if err != nil {

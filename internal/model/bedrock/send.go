@@ -2,8 +2,6 @@ package bedrock
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/digest"
 	"chorus/internal/model"
 	"chorus/internal/model/wire"
 )
@@ -28,8 +27,7 @@ func (p *Provider) do(call *wire.Call, side wire.Side, a access, method, address
 	if a.token != "" {
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	} else {
-		sum := sha256.Sum256(body)
-		if err := a.keys.Sign(call.Context(), req, hex.EncodeToString(sum[:]), "bedrock", a.region, false, time.Now()); err != nil {
+		if err := a.keys.Sign(call.Context(), req, digest.Of(body), "bedrock", a.region, false, time.Now()); err != nil {
 			return nil, side.Bad("sign the request: %v", err)
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -15,6 +13,7 @@ import (
 	"sync"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/model"
 	"chorus/internal/pattern"
 	"chorus/internal/untrusted"
@@ -157,9 +156,8 @@ func (p *Provider) Stream(ctx context.Context, prep model.Prepared) iter.Seq2[mo
 			yield(nil, badRequest(prep.Model, fmt.Errorf("read the request: %w", err)))
 			return
 		}
-		sum := sha256.Sum256(prep.Body)
 		play := &player{
-			ctx: ctx, yield: yield, model: prep.Model, id: hex.EncodeToString(sum[:6]),
+			ctx: ctx, yield: yield, model: prep.Model, id: digest.Of(prep.Body)[:12],
 			failing: p.fails, chunk: defaultChunk,
 			usage: chat.Usage{Input: model.Tokens(len(prep.Body))},
 		}

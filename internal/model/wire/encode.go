@@ -3,9 +3,7 @@ package wire
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/model"
 )
 
@@ -143,7 +142,7 @@ var errNoBlobs = errors.New("there is nothing to load pictures from")
 // accepts, because another provider may have created it.
 func FitID(id string, longest int) string {
 	if strings.IndexFunc(id, oddInName) >= 0 {
-		return "call_" + fingerprint(id)
+		return "call_" + digest.Of(id)[:32]
 	}
 	return ShortID(id, longest)
 }
@@ -153,7 +152,7 @@ func ShortID(id string, longest int) string {
 	if id != "" && len(id) <= longest {
 		return id
 	}
-	return "call_" + fingerprint(id)
+	return "call_" + digest.Of(id)[:32]
 }
 
 // maxName is the longest tool name that every provider accepts.
@@ -176,11 +175,6 @@ func ToolName(name string) string {
 
 func oddInName(r rune) bool {
 	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-'
-}
-
-func fingerprint(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:16])
 }
 
 // Unseen returns the line that replaces a picture that the model cannot be shown.

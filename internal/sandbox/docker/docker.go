@@ -13,15 +13,14 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	_ "embed"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	"chorus/internal/digest"
 	"chorus/internal/pattern"
 	"chorus/internal/sandbox"
 )
@@ -91,7 +90,8 @@ func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 	if call == "" {
 		return 0, nil
 	}
-	n, err := e.sweep(ctx, "CHORUS_CALL_SUM="+sum(call), started{"-", "0"})
+	// The search has no word boundaries, so a call is identified by a text of fixed length.
+	n, err := e.sweep(ctx, "CHORUS_CALL_SUM="+digest.Of(call), started{"-", "0"})
 	if err == nil {
 		return n, nil
 	}
@@ -99,12 +99,6 @@ func (e *Executor) Reap(ctx context.Context, call string) (int, error) {
 		return n, fmt.Errorf("end the remaining processes of call %s: %w", call, why)
 	}
 	return 0, nil
-}
-
-// sum identifies a call by a fixed-length text, because the search has no word boundaries.
-func sum(call string) string {
-	s := sha256.Sum256([]byte(call))
-	return hex.EncodeToString(s[:])
 }
 
 // sweep kills everything inside the container that carries the mark, and the group and session of
@@ -162,7 +156,7 @@ func (e *Executor) arguments(command sandbox.Command, token, mark string) (args,
 		}
 	}
 	if command.Call != "" {
-		call = sum(command.Call)
+		call = digest.Of(command.Call)
 	}
 	args = append(args, e.container, "sh", "-c", sweepScript+runScript, "chorus",
 		token, flag(command.Merge), flag(len(command.Stdin) > 0), kind, mark, command.Call, call, strings.Join(names, " "))

@@ -2,8 +2,6 @@ package isolate
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +10,7 @@ import (
 	"sync"
 
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/sandbox/bwrap"
 	"chorus/internal/sandbox/hosttools"
 	"chorus/internal/settings"
@@ -101,8 +100,7 @@ func probeKey() string {
 		text, _ := os.ReadFile("/proc/sys/" + name)
 		parts = append(parts, string(text))
 	}
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
-	return hex.EncodeToString(sum[:])
+	return digest.Of(strings.Join(parts, "\n"))
 }
 
 // Remembered reports whether it is recorded that bubblewrap works.

@@ -17,8 +17,8 @@ func attributes(signal syscall.Signal) *syscall.SysProcAttr {
 
 // proc is one entry of the process table.
 type proc struct {
-	pid, parent, group int
-	zombie             bool
+	parent, group int
+	zombie        bool
 }
 
 // killTree kills the group of leader (if not 0), everything that carries mark in its environment, and
@@ -100,7 +100,7 @@ func table(leader int, mark string) []int {
 		if err != nil || pid == self {
 			continue
 		}
-		p, ok := stat(name, pid)
+		p, ok := stat(name)
 		if !ok || p.zombie {
 			continue
 		}
@@ -132,7 +132,7 @@ func table(leader int, mark string) []int {
 
 // stat reads /proc/<pid>/stat: "pid (name) state parent group …". The name may
 // contain anything, so fields are counted from its last parenthesis.
-func stat(name string, pid int) (proc, bool) {
+func stat(name string) (proc, bool) {
 	data, err := os.ReadFile("/proc/" + name + "/stat")
 	if err != nil {
 		return proc{}, false
@@ -143,7 +143,7 @@ func stat(name string, pid int) (proc, bool) {
 	}
 	parent, _ := strconv.Atoi(string(fields[1]))
 	group, _ := strconv.Atoi(string(fields[2]))
-	return proc{pid: pid, parent: parent, group: group, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
+	return proc{parent: parent, group: group, zombie: fields[0][0] == 'Z' || fields[0][0] == 'X'}, true
 }
 
 // carries reports whether the process was started with mark in its environment. The

@@ -4,8 +4,6 @@ package profiles
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"path/filepath"
 	"slices"
@@ -14,6 +12,7 @@ import (
 	"chorus/internal/agents"
 	"chorus/internal/chat"
 	"chorus/internal/config"
+	"chorus/internal/digest"
 	"chorus/internal/gate"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -56,8 +55,7 @@ func profileVersion(r permit.Rules) string {
 	if err != nil {
 		return "" // texts always encode
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return digest.Of(text)[:16]
 }
 
 // heldElsewhere says why a profile cannot be changed by an operation; "": it can.

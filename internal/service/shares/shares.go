@@ -6,14 +6,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/feed"
 	"chorus/internal/id"
 	"chorus/internal/journal"
@@ -51,7 +50,7 @@ func New(db *store.DB, redactor func() *redact.Redactor, sessions Sessions, addr
 
 var _ operations.Shares = (*Handler)(nil)
 
-// share is a stored link, under the digest of its token. Every node reads it on each use, so revoking it takes effect at once.
+// share is a stored link, under the digest of its token: nobody who reads the database can use it. Every node reads it on each use, so revoking it takes effect at once.
 type share struct {
 	ID      string        `json:"id"`
 	Thread  chat.ThreadID `json:"thread"`
@@ -66,12 +65,6 @@ const memoKind = "share"
 
 // pagePath is where the pages of links are; the token follows.
 const pagePath = "/shared/"
-
-// digest is what is stored of a token: nobody who reads the database can use it.
-func digest(token string) string {
-	sum := sha256.Sum256([]byte(token))
-	return hex.EncodeToString(sum[:])
-}
 
 func (s share) open(now time.Time) bool {
 	return s.Ended.IsZero() && (s.Expires.IsZero() || now.Before(s.Expires))
@@ -108,7 +101,7 @@ func (o *Handler) CreateShare(ctx context.Context, by operation.Caller, in opera
 	if err := o.sessions.Record(ctx, by, row.Agent, "share create "+row.ID.Thread(), made.ID); err != nil {
 		return operations.Share{}, err
 	}
-	if err := o.put(ctx, digest(token), made); err != nil {
+	if err := o.put(ctx, digest.Of(token), made); err != nil {
 		return operations.Share{}, err
 	}
 	out := made.shown(now, o.sessions.NameOf(ctx, made.By))
@@ -221,7 +214,7 @@ const maxItems = 200
 // what was said and done, without secrets and attachments. A missing link and a revoked one give the same error.
 func (o *Handler) Shared(ctx context.Context, token string, before int64) (operations.SharedConversation, error) {
 	var s share
-	data, err := o.db.Recall(ctx, memoKind, digest(token))
+	data, err := o.db.Recall(ctx, memoKind, digest.Of(token))
 	if err != nil {
 		return operations.SharedConversation{}, err
 	}

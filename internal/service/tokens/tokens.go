@@ -21,6 +21,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/documents"
 	"chorus/internal/gate"
 	"chorus/internal/id"
@@ -76,7 +77,7 @@ func (t *Tokens) CreateToken(ctx context.Context, by operation.Caller, in operat
 	}
 	text := tokenPrefix + rand.Text() + rand.Text()
 	now := time.Now().UTC()
-	row := store.Token{ID: id.New(), Name: in.Name, Digest: digest(text), Roles: in.Roles, By: by.Principal.String(), Created: now}
+	row := store.Token{ID: id.New(), Name: in.Name, Digest: digest.Of(text), Roles: in.Roles, By: by.Principal.String(), Created: now}
 	for _, s := range in.Scopes {
 		if !slices.Contains(row.Scopes, string(s)) {
 			row.Scopes = append(row.Scopes, string(s))
@@ -207,7 +208,7 @@ func (t *Tokens) Recheck(ctx context.Context, by operation.Caller) error {
 
 // TokenByText finds a token by its text, if it is valid now.
 func (t *Tokens) TokenByText(ctx context.Context, text string) (operations.Token, error) {
-	row, err := t.o.DB.TokenByDigest(ctx, digest(text))
+	row, err := t.o.DB.TokenByDigest(ctx, digest.Of(text))
 	return t.good(ctx, row, err)
 }
 
@@ -261,11 +262,6 @@ func tokenOf(row store.Token) operations.Token {
 		out.Scopes = append(out.Scopes, operation.Scope(s))
 	}
 	return out
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 func (t *Tokens) tokenFile() string { return filepath.Join(t.o.Home.Dir(), settings.TokenName) }

@@ -9,8 +9,6 @@
 package approved
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,6 +20,7 @@ import (
 	"time"
 
 	"chorus/internal/datadir"
+	"chorus/internal/digest"
 	"chorus/internal/plainfile"
 	"chorus/internal/skill"
 	"chorus/internal/trust"
@@ -77,8 +76,7 @@ const (
 
 // ShortID returns the id by which people name something in the lock.
 func ShortID(key string) string {
-	sum := sha256.Sum256([]byte(key))
-	return hex.EncodeToString(sum[:])[:shortID]
+	return digest.Of(key)[:shortID]
 }
 
 // records returns those of the lock; the map must not be changed.
@@ -315,7 +313,7 @@ func readAll(root *os.Root, e skill.Entry) ([]byte, error) {
 	if _, err := readFull(file, data); err != nil {
 		return nil, err
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != e.Sum {
+	if digest.Of(data) != e.Sum {
 		return nil, ErrMoved
 	}
 	return data, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/digest"
 	"chorus/internal/trust"
 )
 
@@ -57,7 +58,7 @@ func (l *Library) Tools(d Described) (off []string, err error) {
 	texts := map[string]string{}
 	now := map[string]string{}
 	for name, text := range d.Tools {
-		sum := trust.Digest([]byte(text))
+		sum := digest.Of(text)
 		now[toolPrefix+name], texts[sum] = sum, text
 	}
 	old, known := l.records()[d.key()]
@@ -165,7 +166,7 @@ func (l *Library) Servers() []Server {
 		if err != nil {
 			continue // strings always encode
 		}
-		s.Digest = trust.Digest(data)
+		s.Digest = digest.Of(data)
 		out = append(out, s)
 	}
 	return out

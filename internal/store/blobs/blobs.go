@@ -6,9 +6,7 @@ package blobs
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,6 +18,7 @@ import (
 	"chorus/internal/blobstorage"
 	"chorus/internal/chat"
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/journal"
 )
 
@@ -72,8 +71,7 @@ func (s *Store) KeepBlob(ctx context.Context, b chat.Blob) (Row, error) {
 
 // hashed prepares a blob after checking its hash.
 func hashed(b chat.Blob) (Row, error) {
-	sum := sha256.Sum256(b.Data)
-	hash := hex.EncodeToString(sum[:])
+	hash := digest.Of(b.Data)
 	if b.Hash != "" && b.Hash != hash {
 		return Row{}, fmt.Errorf("blob %s: its bytes have the hash %s", b.Hash, hash)
 	}
@@ -225,7 +223,7 @@ func (s *Store) Blob(ctx context.Context, hash string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("blob %s: %w", hash, err)
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != hash {
+	if digest.Of(data) != hash {
 		path := s.db.Path()
 		switch {
 		case outside && place != "":

@@ -2,9 +2,7 @@ package blobs
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +12,7 @@ import (
 	"chorus/internal/blobstorage"
 	"chorus/internal/chat"
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/id"
 	"chorus/internal/journal"
 )
@@ -198,7 +197,7 @@ func (s *Store) checkApart(ctx context.Context, c blobCheck, thorough bool) (str
 	if err != nil {
 		return "", s.StorageProblem(err)
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != c.Hash {
+	if digest.Of(data) != c.Hash {
 		return BlobChanged, nil
 	}
 	return "", nil
@@ -217,8 +216,7 @@ func (s *Store) owner(ctx context.Context) (string, error) {
 	if s.db.OnServer() { // nodes may reach the server by different names
 		err = s.db.Query(ctx, `SELECT CAST(oid AS TEXT) FROM pg_database WHERE datname = current_database()`, nil, func(rows *sql.Rows) error { return rows.Scan(&place) })
 	}
-	sum := sha256.Sum256([]byte(word + "\n" + place))
-	return hex.EncodeToString(sum[:]), err
+	return digest.Of(word + "\n" + place), err
 }
 
 // ownerMemo is the key under which the word is stored.

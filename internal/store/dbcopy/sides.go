@@ -2,8 +2,6 @@ package dbcopy
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +10,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/store"
 	"chorus/internal/store/blobs"
 )
@@ -145,7 +144,7 @@ func (m *move) fetch(ctx context.Context, of *store.DB, t table, values []any) e
 		values[data] = bytes
 	}
 	bytes, _ := values[data].([]byte)
-	if sum := sha256.Sum256(bytes); hex.EncodeToString(sum[:]) != name {
+	if digest.Of(bytes) != name {
 		return fmt.Errorf("the bytes of the attachment %s are damaged; `chorus doctor --thorough --fix` records this; then move again", name)
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/documents"
 	"chorus/internal/store"
 )
@@ -55,7 +56,7 @@ func (d *Documents) Get(ctx context.Context, name string) (documents.Document, e
 
 // Put implements documents.Store.
 func (d *Documents) Put(ctx context.Context, name string, body []byte, onVersion int64, by string) (documents.Head, error) {
-	h, err := d.change(ctx, documents.Head{Name: name, Version: onVersion + 1, Digest: documents.Digest(body)}, body, by)
+	h, err := d.change(ctx, documents.Head{Name: name, Version: onVersion + 1, Digest: digest.Of(body)}, body, by)
 	if err != nil {
 		return documents.Head{}, fmt.Errorf("write document %s: %w", name, err)
 	}

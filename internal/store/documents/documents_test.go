@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"chorus/internal/database"
+	"chorus/internal/digest"
 	"chorus/internal/documents"
 	"chorus/internal/store"
 	tables "chorus/internal/store/documents"
@@ -89,7 +90,7 @@ func versions(t *testing.T, path string) {
 	moved(a.Put(ctx, "settings.json", []byte("three"), 1, "ada"))
 	moved(a.Delete(ctx, "settings.json", 1, "ada"))
 	moved(a.Delete(ctx, "nothing", 3, "ada"))
-	if d, err := a.Get(ctx, "settings.json"); err != nil || string(d.Body) != "two" || d.Version != 2 || d.Digest != documents.Digest([]byte("two")) {
+	if d, err := a.Get(ctx, "settings.json"); err != nil || string(d.Body) != "two" || d.Version != 2 || d.Digest != digest.Of("two") {
 		t.Errorf("%+v (%v)", d, err)
 	}
 	last, err := a.Last(ctx)

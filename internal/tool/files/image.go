@@ -1,13 +1,12 @@
 package files
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"path"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/tool"
 )
 
@@ -37,8 +36,7 @@ func (r *Roots) image(place Place, media string, in io.Reader, size int64) (tool
 			return tool.Result{}, tool.Mistake(fmt.Sprintf("%s cannot be looked at: %v.", place, err))
 		}
 	}
-	sum := sha256.Sum256(data)
-	hash := hex.EncodeToString(sum[:])
+	hash := digest.Of(data)
 	return tool.Result{
 		Blocks: chat.Blocks{
 			chat.Text{Text: fmt.Sprintf("[%s: %s, %d bytes]", place, media, len(data))},

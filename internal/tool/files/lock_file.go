@@ -2,8 +2,6 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"os"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/await"
+	"chorus/internal/digest"
 	"chorus/internal/lockfile"
 )
 
@@ -22,8 +21,7 @@ const (
 
 // waitFile takes the lock of a path, waiting until ctx ends.
 func waitFile(ctx context.Context, dir, key string, mine holding) (*lockfile.Lock, error) {
-	sum := sha256.Sum256([]byte(key))
-	path := filepath.Join(dir, "file-"+hex.EncodeToString(sum[:16])+".lock")
+	path := filepath.Join(dir, "file-"+digest.Of(key)[:32]+".lock")
 	for wait := firstTry; ; wait = min(2*wait, lastTry) {
 		got, err := takeFile(path, mine)
 		if err == nil || !errors.Is(err, lockfile.ErrHeld) {

@@ -3,10 +3,10 @@ package files
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"strings"
+
+	"chorus/internal/digest"
 )
 
 // Keep stores a long output as @outputs/<call>.txt in the root "outputs" and implements
@@ -16,8 +16,7 @@ func (r *Roots) Keep(ctx context.Context, callID, text string) (string, error) {
 	if r.roots["outputs"] == nil {
 		return "", fmt.Errorf("keep output of call %s: there is no root @outputs", callID)
 	}
-	sum := sha256.Sum256([]byte(text))
-	short := hex.EncodeToString(sum[:6])
+	short := digest.Of(text)[:12]
 	base := strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' {
 			return c

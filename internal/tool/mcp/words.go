@@ -1,11 +1,10 @@
 package mcp
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"strings"
 	"sync"
 
+	"chorus/internal/digest"
 	"chorus/internal/text"
 )
 
@@ -23,8 +22,7 @@ func multiline(s string, most int) string {
 }
 
 func short(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:4])
+	return digest.Of(strings.Join(parts, "\x00"))[:8]
 }
 
 // ring keeps the end of what is written to it. It is safe for concurrent use.

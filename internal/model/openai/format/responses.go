@@ -3,8 +3,6 @@ package format
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"strings"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/model/wire"
 )
 
@@ -256,8 +255,7 @@ func CutReasoning(kept string) (id, encrypted string) {
 	if id, encrypted, ok := strings.Cut(kept, ":"); ok {
 		return id, encrypted
 	}
-	sum := sha256.Sum256([]byte(kept))
-	return "rs_" + hex.EncodeToString(sum[:16]), kept
+	return "rs_" + digest.Of(kept)[:32], kept
 }
 
 // close handles the last event. The parts are in the model's order.

@@ -2,9 +2,7 @@ package compat
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/digest"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 )
@@ -140,8 +139,7 @@ func readRequest(w http.ResponseWriter, r *http.Request) (request, error) {
 	if len(a.key) > maxKey || !utf8.ValidString(a.key) {
 		return a, operation.InvalidField("Idempotency-Key", "the Idempotency-Key must be UTF-8 of at most %d bytes", maxKey)
 	}
-	sum := sha256.Sum256(fmt.Appendf(body, "\x00%s", a.Metadata[sessionKey])) // the header's, too
-	a.digest = hex.EncodeToString(sum[:])
+	a.digest = digest.Of(fmt.Appendf(body, "\x00%s", a.Metadata[sessionKey])) // the header's, too
 	return a, a.validate()
 }
 

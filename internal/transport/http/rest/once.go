@@ -2,11 +2,11 @@ package rest
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"sync"
 	"unicode/utf8"
+
+	"chorus/internal/digest"
 )
 
 // Memory stores the answers to requests with an Idempotency-Key for a day, across restarts. It may be called from any goroutine.
@@ -45,12 +45,12 @@ func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]
 		return 0, nil, err
 	}
 	defer leave()
-	digest := digestOf(body)
+	seen := digest.Of(body)
 	before, status, kept, err := k.o.Memory.RecallAnswer(r.Context(), who, key, route)
 	switch {
 	case err != nil:
 		return 0, nil, err
-	case status != 0 && before != digest:
+	case status != 0 && before != seen:
 		return 0, nil, NewProblem(http.StatusUnprocessableEntity, "key_reused",
 			"this Idempotency-Key was used for another body; use a new key for a new request")
 	case status != 0 && op.Secret:
@@ -68,15 +68,10 @@ func (k *Kernel) once(op *Operation, r *http.Request, body []byte, do func() ([]
 		record = nil
 	}
 	// The work is done, whether or not anybody still waits for the answer.
-	if err := k.o.Memory.KeepAnswer(context.WithoutCancel(r.Context()), who, key, route, digest, op.Status, record); err != nil {
+	if err := k.o.Memory.KeepAnswer(context.WithoutCancel(r.Context()), who, key, route, seen, op.Status, record); err != nil {
 		k.o.Log.WarnContext(r.Context(), "an answer could not be kept", "route", route, "request", RequestID(r.Context()), "error", err)
 	}
 	return op.Status, out, nil
-}
-
-func digestOf(body []byte) string {
-	sum := sha256.Sum256(body)
-	return hex.EncodeToString(sum[:])
 }
 
 // inFlight tracks the requests with a key that are being served here.

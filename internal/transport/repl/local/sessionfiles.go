@@ -2,8 +2,6 @@ package local
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"os"
 	"path/filepath"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"chorus/internal/chat"
+	"chorus/internal/digest"
 	"chorus/internal/lockfile"
 	"chorus/internal/mirror"
 	"chorus/internal/mirror/session"
@@ -77,8 +76,7 @@ func (m *sessionMirror) takeLock() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	sum := sha256.Sum256([]byte(m.thread))
-	m.lock, err = lockfile.Try(filepath.Join(dir, "mirror-"+hex.EncodeToString(sum[:12])+".lock"), nil)
+	m.lock, err = lockfile.Try(filepath.Join(dir, "mirror-"+digest.Of(m.thread)[:24]+".lock"), nil)
 	if errors.Is(err, lockfile.ErrHeld) {
 		return false, nil
 	}
