@@ -196,6 +196,8 @@ func TestApprovals(t *testing.T) {
 	p.waitForText("waiting for approval")
 	other.until(`document.querySelector(".ask form.verdict")`)
 	approvals.until(`document.querySelector(".ask form.verdict")`)
+	other.phone()
+	other.until(`innerWidth === 390 && ((stop, send) => stop.top === send.top && send.right > 350)(document.getElementById("stop").getBoundingClientRect(), document.getElementById("send").getBoundingClientRect())`)
 	p.write(".ask input[name=note]", "go on then")
 	p.click(".ask button.yes")
 	for _, page := range []*tab{p, other} {
