@@ -27,6 +27,7 @@ import (
 // Answers are the answers to the questions, from flags or from a person.
 type Answers struct {
 	Model, Where, May string
+	noKey             bool // nobody named a model, and there is only the offline one
 }
 
 // choice is one possible answer.
@@ -66,6 +67,7 @@ func MayReplace(console repl.Console, in *bufio.Reader, path string, force bool)
 
 // Ask fills in what no flag set: by asking on a terminal, otherwise with the defaults.
 func (a *Answers) Ask(console repl.Console, in *bufio.Reader, models Models) (err error) {
+	named := a.Model != ""
 	for _, q := range []struct {
 		title   string
 		to      *string
@@ -92,6 +94,7 @@ func (a *Answers) Ask(console repl.Console, in *bufio.Reader, models Models) (er
 			}
 		}
 	}
+	a.noKey = !named && a.Model == provider.Offline && models.usual == provider.Offline
 	return nil
 }
 
@@ -230,7 +233,12 @@ func (a Answers) YAML() string {
 	line()
 	line("# The default model: provider/model. Keys come from the")
 	line("# environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, …).")
-	line("model: ", a.Model)
+	if a.noKey {
+		line("# No key was set, so this is a remark: a key that is set later decides.")
+		line("# model: anthropic/claude-sonnet-4-5")
+	} else {
+		line("model: ", a.Model)
+	}
 	line("# If it cannot answer, the next of these does.")
 	line("# fallback: [openai/gpt-5, demo/guide]")
 	line()
