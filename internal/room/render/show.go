@@ -12,6 +12,7 @@ package render
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"chorus/internal/chat"
@@ -152,6 +153,9 @@ func (v *View) Apply(ev chat.Event) {
 	case chat.Refused:
 		if p := v.prompts[b.Seq]; p != nil {
 			p.refused = b.Why
+			if strings.HasPrefix(b.Why, "stopped by ") { // by whom is an id, and they know
+				p.refused = "the work was stopped"
+			}
 		}
 	case chat.Deleted:
 		if p := v.prompts[b.Seq]; p != nil {

@@ -178,6 +178,7 @@ func TestEndings(t *testing.T) {
 			s.end("r", chat.EndDone)
 		}, []string{"first\n\nsecond"}, "m1✅"},
 		{"queue full", func(s *tape, p int64) { s.add("", chat.Refused{Seq: p, Why: "five prompts wait already"}) }, []string{"Not taken: five prompts wait already."}, "m1❌"},
+		{"stopped before it began", func(s *tape, p int64) { s.add("", chat.Refused{Seq: p, Why: "stopped by discord:1402"}) }, []string{"Not taken: the work was stopped."}, "m1❌"},
 		{"queue full, thrice", func(s *tape, p int64) {
 			s.add("", chat.Refused{Seq: p, Why: "queue full: 5 messages are waiting already"})
 			for range 2 {
