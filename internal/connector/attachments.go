@@ -312,7 +312,7 @@ func (b *Bot) load(ctx context.Context, w download, i int, f chat.File) ([]byte,
 			at = fresh
 			continue
 		}
-		if !platform.Sleep(ctx, wait) {
+		if !await.For(ctx, wait) {
 			return nil, ctx.Err()
 		}
 		wait *= 2

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/connector/approvalcard"
 	"chorus/internal/connector/publish"
@@ -202,7 +203,7 @@ func (b *Bot) send(ctx context.Context) {
 			return
 		}
 		b.Log.Error("the outbox cannot be read", "event", "outbox_failed", "error", err)
-		if !platform.Sleep(ctx, b.FirstBackoff) {
+		if !await.For(ctx, b.FirstBackoff) {
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
@@ -251,7 +252,7 @@ func (b *Bot) upToDate(channel string) {
 // recheck reads channels again some minutes after a message. If it finds a message
 // for the first time, the connection has failed silently and is replaced.
 func (b *Bot) recheck(ctx context.Context) {
-	for platform.Sleep(ctx, b.Recheck) {
+	for await.For(ctx, b.Recheck) {
 		b.prune(ctx)
 		b.removeAll(ctx)
 		if b.Self().ID == "" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/outbox"
@@ -87,7 +88,7 @@ func (b *Bot) finishOpening(ctx context.Context, o Opening) {
 			return
 		}
 		b.Log.Warn("a conversation could not be opened; trying again", "event", "opening_failed", "key", o.Key, "error", err)
-		if !platform.Sleep(ctx, wait) {
+		if !await.For(ctx, wait) {
 			return
 		}
 	}

@@ -27,7 +27,7 @@ func Again[T any](ctx context.Context, r Retry, what string, call func(context.C
 			return got, err
 		}
 		r.Log.Warn("the platform did not answer; trying again", "event", "call_failed", "call", what, "error", err, "wait", wait)
-		if !Sleep(ctx, wait) {
+		if !await.For(ctx, wait) {
 			return got, ctx.Err()
 		}
 		wait = min(2*wait, r.Max)
@@ -54,6 +54,3 @@ func answered(ctx context.Context, within time.Duration, answers func(context.Co
 	defer cancel()
 	return answers(ctx)
 }
-
-// Sleep waits; false: ctx ended first.
-func Sleep(ctx context.Context, d time.Duration) bool { return await.For(ctx, d) }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/connector"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
@@ -86,7 +87,7 @@ func (b *Set) channelFor(ctx context.Context, o request, name string) (at found,
 			return at, err
 		}
 		at.now = true // perhaps; if it exists now, we created it
-		if !platform.Sleep(ctx, wait) {
+		if !await.For(ctx, wait) {
 			return at, ctx.Err()
 		}
 		wait = min(2*wait, b.BackoffMax)

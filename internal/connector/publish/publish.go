@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/chat"
 	"chorus/internal/connector/approvalcard"
 	"chorus/internal/journal"
@@ -189,7 +190,7 @@ func (p *Publisher) publishAll(ctx context.Context) {
 				done = (p.ShownIn == nil || tasks.look(ctx)) && done
 			}
 		}
-		if !platform.Sleep(ctx, sweepEvery) {
+		if !await.For(ctx, sweepEvery) {
 			return
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 	"chorus/internal/room"
@@ -87,7 +88,7 @@ func (c *Client) Run(ctx context.Context, to platform.Sink) error {
 		if c.Log != nil && ctx.Err() == nil {
 			c.Log.Warn("the connection ended; connecting again", "event", "disconnected", "error", err, "wait", wait)
 		}
-		platform.Sleep(ctx, wait)
+		await.For(ctx, wait)
 		wait = min(2*wait, maxBackoff)
 	}
 	return nil

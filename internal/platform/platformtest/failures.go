@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"chorus/internal/await"
 	"chorus/internal/outbox"
 	"chorus/internal/platform"
 )
@@ -95,7 +96,7 @@ func limited(t *testing.T, s *Server) {
 		if !errors.As(err, &wait) || wait.After <= 0 || try > 5 {
 			t.Fatalf("too many calls: %v", err)
 		}
-		platform.Sleep(t.Context(), wait.After)
+		await.For(t.Context(), wait.After)
 	}
 	if list := own(s, s.Channel); len(list) != 1 {
 		t.Errorf("posted were %+v", list)

@@ -21,6 +21,7 @@ import (
 	wire "github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/disgo/rest"
 
+	"chorus/internal/await"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 	"chorus/internal/room/mention"
@@ -179,7 +180,7 @@ func (c *Client) connect(ctx context.Context) error {
 		c.mu.Unlock()
 		running.Go(func() {
 			// Discord lets a limited number identify at once and disconnects the others.
-			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !platform.Sleep(ctx, time.Duration(at)*identifyEvery) {
+			if at := i / max(1, info.SessionStartLimit.MaxConcurrency); at > 0 && !await.For(ctx, time.Duration(at)*identifyEvery) {
 				return
 			}
 			if err := s.Run(ctx); err != nil {

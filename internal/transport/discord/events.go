@@ -8,6 +8,7 @@ import (
 	wire "github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/snowflake/v2"
 
+	"chorus/internal/await"
 	"chorus/internal/platform"
 	"chorus/internal/room"
 )
@@ -172,7 +173,7 @@ func (c *Client) ready(ctx context.Context, e wire.EventReady) {
 		return
 	}
 	c.work.Go(func() {
-		if platform.Sleep(ctx, c.CallWait) {
+		if await.For(ctx, c.CallWait) {
 			c.events.Put(lateGuilds{})
 		}
 	})

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"chorus/internal/platform"
+	"chorus/internal/await"
 
 	wire "github.com/disgoorg/disgo/gateway"
 	"github.com/gorilla/websocket"
@@ -100,7 +100,7 @@ func (l *Shard) Run(ctx context.Context) error {
 		l.Log.Warn("the connection is lost; trying again", "event", "disconnected", "error", err, "wait", wait, "resume", l.session != "")
 		if !errors.Is(err, errAgain) || l.session == "" {
 			// Random, so that many bots do not return at the same moment.
-			if !platform.Sleep(ctx, wait/2+rand.N(wait/2+1)) {
+			if !await.For(ctx, wait/2+rand.N(wait/2+1)) {
 				return nil
 			}
 			wait = min(2*wait, l.BackoffMax)
