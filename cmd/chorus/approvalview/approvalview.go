@@ -15,6 +15,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/permit/action"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 	"chorus/internal/transport/repl/remote"
@@ -136,7 +137,7 @@ func until(a approval.Approval) string {
 func What(a approval.Approval) string {
 	words := a.Call.Name
 	if len(a.Actions) > 0 {
-		words = strings.TrimPrefix(a.Actions[0], "tool:")
+		words = action.Words(a.Actions[0])
 	}
 	if len(a.Actions) > 1 {
 		words += fmt.Sprintf(" and %d more", len(a.Actions)-1)

@@ -23,6 +23,19 @@ func Split(action string) (tool, detail string, ok bool) {
 	return strings.Cut(rest, ":")
 }
 
+// Words says what an action does, for people: a command as it is, of other tools the name and the detail.
+func Words(action string) string {
+	if command, ok := strings.CutPrefix(action, Bash); ok {
+		return command
+	}
+	rest, ok := strings.CutPrefix(action, "tool:")
+	if !ok {
+		return action
+	}
+	tool, detail, _ := strings.Cut(rest, ":")
+	return strings.TrimSpace(tool + " " + detail)
+}
+
 // IsShell reports whether the tool's detail is a shell command.
 func IsShell(tool string) bool {
 	return tool == "bash" || tool == "run_background" || tool == "run_concurrent"

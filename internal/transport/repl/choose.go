@@ -196,7 +196,11 @@ func (c *plain) recall(ctx context.Context) (leave bool, err error) {
 		return false, nil
 	}
 	c.f.presenter, c.f.printer.presenter, c.f.approvals = past.presenter, past.presenter, past.approvals
-	c.f.printer.note(theme.Faint, "• ", "the interrupted run continues")
+	if len(past.approvals) > 0 {
+		c.f.printer.note(theme.Faint, "• ", "the run still waits for approval")
+	} else {
+		c.f.printer.note(theme.Faint, "• ", "the interrupted run continues")
+	}
 	c.f.ask(ctx)
 	c.exit, err = c.f.follow(ctx, c.items, target{run: past.presenter.run})
 	return c.f.left || ctx.Err() != nil, err

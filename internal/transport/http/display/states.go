@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"chorus/internal/permit"
+	"chorus/internal/permit/action"
 )
 
 // Status is the status of a session for people.
@@ -32,15 +33,8 @@ func TaskState(state string) string { return strings.ToLower(strings.ReplaceAll(
 // Actions lists what a call would do, one action per line, in words instead of the form that rules have: tool:NAME:DETAIL.
 func Actions(list []string) string {
 	out := make([]string, len(list))
-	for i, action := range list {
-		if command, ok := strings.CutPrefix(action, "tool:bash:"); ok {
-			out[i] = command
-			continue
-		}
-		tool, detail, _ := strings.Cut(strings.TrimPrefix(action, "tool:"), ":")
-		if out[i] = strings.TrimSpace(tool + " " + detail); !strings.HasPrefix(action, "tool:") {
-			out[i] = action
-		}
+	for i, a := range list {
+		out[i] = action.Words(a)
 	}
 	return strings.Join(out, "\n")
 }
@@ -81,7 +75,7 @@ func Verdict(verdict string) string {
 
 // ToolRule says what the rules of an agent mean for a tool.
 func ToolRule(verdict string) string {
-	return cmp.Or(map[string]string{"deny": "refused", "depends": "depends on rules", "ask": "asked", "allow": "allowed"}[verdict], verdict, "—")
+	return cmp.Or(map[string]string{"deny": "refused", "depends": "depends on the call", "ask": "asked", "allow": "allowed"}[verdict], verdict, "—")
 }
 
 // TrialVerdict says what a profile would do with a call.
