@@ -220,7 +220,7 @@ func TestWorkCommandsInTheList(t *testing.T) {
 	task := g.task("Add a dark mode")
 	g.commandShows("bob", "project list", nil, "web-app")
 	g.commandShows("bob", "task list", nil, task.ID)
-	g.commandShows("bob", "note list", nil, "there are no notes")
+	g.commandShows("bob", "note list", nil, "There are no notes")
 	if got := g.choices("bob", "task show", "task", "dark"); len(got) != 1 || !strings.Contains(got[0], "Add a dark mode") {
 		t.Errorf("/task show suggests %q", got)
 	}

@@ -70,7 +70,7 @@ func TestTypedCommands(t *testing.T) {
 	p.write(area, "/diff\r")
 	p.expectError("409") // it works in no repository
 	p.waitForText("is not in a git repository")
-	p.eval(`document.querySelector("#say textarea").value = ""`)
+	p.eval(`(() => { const area = document.querySelector("#say textarea"); area.value = ""; area.dispatchEvent(new Event("input")) })()`) // or it is kept as a draft
 
 	// The page is loaded anew: every answer stands where it stood, and what was confirmed is not asked again.
 	order := `[...document.getElementById("log").children].map((e) => e.querySelector(".meta code")?.textContent ?? e.className).join("\n")`
