@@ -27,7 +27,7 @@ func (db *DB) CopyFile(ctx context.Context, to string, progress func(done, all i
 		return ErrClosed
 	}
 	// Use a separate connection: its snapshot stays the same until the end, whatever is written meanwhile.
-	from, err := sql.Open(driverName, dsn(db.path, readerPragmas))
+	from, err := sql.Open(driverName, dsn(db.path, readerPragmas, onlyExisting))
 	if err != nil {
 		return Explain(db.path, err)
 	}

@@ -88,7 +88,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{path: path, now: o.Now, reading: make(chan struct{})}
-	if db.readers, err = sql.Open(driverName, dsn(path, readerPragmas)); err != nil {
+	if db.readers, err = sql.Open(driverName, dsn(path, readerPragmas, onlyExisting)); err != nil {
 		return nil, Explain(path, err)
 	}
 	// Two readers are enough that a long page does not delay a short query.

@@ -44,6 +44,10 @@ func syncPragma(durability string) string {
 	return "synchronous(1)"
 }
 
+// onlyExisting is the option of a connection that does not create the file. If somebody removed the database, a connection opened
+// later would leave an empty file in its place, which is then in the way of putting the database back.
+const onlyExisting = "mode=rw"
+
 // dsn encodes the path as a URI, so that no character in it has a special meaning.
 func dsn(path string, pragmas []string, more ...string) string {
 	q := make([]string, 0, len(pragmas)+len(more))

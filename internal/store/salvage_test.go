@@ -2,8 +2,10 @@ package store
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,4 +138,31 @@ func TestRemovedDatabaseIsSaved(t *testing.T) {
 	if last, ok := events[len(events)-1].Body.(chat.Received); !ok || last.Blocks.Text() != "the last word" {
 		t.Errorf("%+v", events[len(events)-1])
 	}
+}
+
+// A reader that is opened after somebody removed the file leaves nothing in its place: that would be in the way of putting it back.
+func TestReadersDoNotCreateTheFile(t *testing.T) {
+	t.Parallel()
+	path := closed(t)
+	db, err := Open(t.Context(), Options{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(*sql.Rows) error { return nil }
+	err = db.Query(t.Context(), "SELECT 1", nil, func(*sql.Rows) error { // holds the first reader, so that the next query needs another one
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := db.Query(t.Context(), "SELECT 2", nil, none); err == nil {
+			t.Error("a new reader found a database")
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("there is a file again: %v", err)
+	}
+	_ = db.Close()
 }
