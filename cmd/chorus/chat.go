@@ -83,16 +83,15 @@ func (c *program) latest(ctx context.Context, a *app.App, o *runsetup.SessionOpt
 
 // editor is the person's editor or, if they named none, one that most machines have; "": none.
 func (c *program) editor() string {
-	named := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR"))
+	if named := cmp.Or(c.getenv("VISUAL"), c.getenv("EDITOR")); named != "" {
+		return named
+	}
 	for _, usual := range []string{"nano", "vim", "vi"} {
-		if named != "" {
-			break
-		}
 		if _, err := exec.LookPath(usual); err == nil {
-			named = usual
+			return usual
 		}
 	}
-	return named
+	return ""
 }
 
 // chatOptions adds what every chat needs: the terminal, the editor, and earlier input, from this place and elsewhere.

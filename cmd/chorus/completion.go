@@ -10,7 +10,9 @@ import (
 
 	"chorus/cmd/chorus/helptext"
 	"chorus/cmd/chorus/manpage"
+	"chorus/internal/permit"
 	"chorus/internal/provider"
+	"chorus/internal/runsetup"
 	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
@@ -68,10 +70,10 @@ func firstIs(names cobra.CompletionFunc) cobra.CompletionFunc {
 func (c *program) completeTalk(cmd *cobra.Command) {
 	for flag, complete := range map[string]cobra.CompletionFunc{
 		"agent": c.names("agent"), "model": c.names("model"), "session-id": c.names("session"),
-		"permissions": cobra.FixedCompletions([]string{"open", "standard", "guarded", "locked"}, cobra.ShellCompDirectiveDefault), // or a file
+		"permissions": cobra.FixedCompletions(permit.Presets(), cobra.ShellCompDirectiveDefault), // or a file
 		"provider":    cobra.FixedCompletions(provider.Providers(), cobra.ShellCompDirectiveNoFileComp),
-		"mode":        cobra.FixedCompletions([]string{"plan", "review", "implement", "verify"}, cobra.ShellCompDirectiveNoFileComp),
-		"sandbox":     cobra.FixedCompletions([]string{"auto", "host", "bwrap"}, cobra.ShellCompDirectiveNoFileComp),
+		"mode":        cobra.FixedCompletions(runsetup.Modes(), cobra.ShellCompDirectiveNoFileComp),
+		"sandbox":     cobra.FixedCompletions([]string{"auto", "host", "bwrap", "docker:"}, cobra.ShellCompDirectiveNoFileComp),
 		"resume-mode": cobra.FixedCompletions([]string{"full", "last-5", "summary"}, cobra.ShellCompDirectiveNoFileComp),
 	} {
 		_ = cmd.RegisterFlagCompletionFunc(flag, complete) // fails only for an unknown flag

@@ -50,6 +50,9 @@ var modes = map[string]string{
 	"verify":    "Find out whether it works: build, test, try. Do not change files; report what you saw.",
 }
 
+// Modes lists the modes in the order of a piece of work.
+func Modes() []string { return []string{"plan", "review", "implement", "verify"} }
+
 // ValidMode returns an error for an unknown mode. The empty mode is valid.
 func ValidMode(mode string) error {
 	if _, ok := modes[mode]; ok || mode == "" {

@@ -234,7 +234,8 @@ func (a Answers) YAML() string {
 	line("# The default model: provider/model. Keys come from the")
 	line("# environment (ANTHROPIC_API_KEY, OPENAI_API_KEY, …).")
 	if a.noKey {
-		line("# No key was set, so this is a remark: a key that is set later decides.")
+		line("# No key was set, so no model is named here. As soon as a key is set,")
+		line("# its provider's usual model is used. To choose one yourself:")
 		line("# model: anthropic/claude-sonnet-4-5")
 	} else {
 		line("model: ", a.Model)
