@@ -259,10 +259,11 @@ func TestCheckpointOfOthersIsNoLoss(t *testing.T) {
 	t.Parallel()
 	db := storetest.Open(t, store.Options{Path: storetest.Closed(t)})
 	storetest.Say(t, db, "one")
-	storetest.Script(t, db.Path(), `PRAGMA wal_checkpoint(TRUNCATE)`)
-	if info, err := os.Stat(db.Path() + "-wal"); err != nil || info.Size() != 0 {
-		t.Fatalf("the log was not emptied: %v %v", info, err)
-	}
+	polltest.Until(t, "the log is empty", func() bool { // a reader of the store that is still being opened may keep it for a moment
+		storetest.Script(t, db.Path(), `PRAGMA wal_checkpoint(TRUNCATE)`)
+		info, err := os.Stat(db.Path() + "-wal")
+		return err == nil && info.Size() == 0
+	})
 	storetest.Say(t, db, "two")
 	if err := db.Ready(t.Context()); err != nil {
 		t.Fatal(err)
