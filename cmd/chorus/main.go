@@ -94,6 +94,9 @@ func (c *program) run(args []string) int {
 	defer stop()
 	c.wanted = func(group string) bool { return slices.Contains(args, group) }
 	root := c.root()
+	if slices.Equal(args, []string{"--version"}) { // the library's own flag would bring text/template into the program
+		args = []string{"version"}
+	}
 	root.SetArgs(args)
 	root.SetIn(c.console.In)
 	root.SetOut(c.out())

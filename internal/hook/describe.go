@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"chorus/internal/text"
 )
 
 // Sentences describe what a hook does, in order, for people who decide whether it may.
@@ -15,7 +17,7 @@ func (h Hook) Sentences() (out []string) {
 	if strings.TrimSpace(h.Template) != "" {
 		asks := "asks " + cmp.Or(h.Model, "the model of the agent "+h.Agent)
 		if h.Budget > 0 {
-			asks += fmt.Sprintf(", for at most $%.2f", float64(h.Budget)/1e9)
+			asks += ", for at most " + text.Dollars(float64(h.Budget)/1e9)
 		}
 		out = append(out, asks)
 	} else {

@@ -179,7 +179,7 @@ func (h *Handler) project(ctx context.Context, by operation.Caller, id string) (
 			return work.Project{}, err
 		}
 		if active == "" {
-			return work.Project{}, operation.InvalidField("projectId", "project_id is required (no active project set)")
+			return work.Project{}, operation.InvalidField("projectId", "project_id is required (no active project set); `list_projects` shows them")
 		}
 		id = active
 	}

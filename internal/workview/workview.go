@@ -213,18 +213,18 @@ func result(f Facts) string {
 	if r == nil || f.Task.State != work.AwaitingApproval && f.Task.State != work.Completed {
 		return ""
 	}
-	text := ""
+	summary := ""
 	if r.Summary != "" {
-		text = split.Clip(strings.TrimSpace(r.Summary), maxSummary) + "\n"
+		summary = split.Clip(strings.TrimSpace(r.Summary), maxSummary) + "\n"
 	}
 	facts := []string{count(len(r.Files), "file") + " changed"}
 	if r.Tokens > 0 {
 		facts = append(facts, count(int(r.Tokens), "token"))
 	}
 	if r.Cost > 0 {
-		facts = append(facts, fmt.Sprintf("$%.2f", float64(r.Cost)/1e9))
+		facts = append(facts, text.Dollars(float64(r.Cost)/1e9))
 	}
-	return text + strings.Join(facts, ", ") + "\n"
+	return summary + strings.Join(facts, ", ") + "\n"
 }
 
 func small(t work.Task) string {

@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/chat"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transport/cli"
 )
 
@@ -80,7 +81,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	}
 	fmt.Fprintln(w, head)
 	line := func(key string, m cost) {
-		row := fmt.Sprintf("%s\t$%.4f\t%d\t%d\t%d\t%d", key, m.Spent, m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
+		row := fmt.Sprintf("%s\t%s\t%d\t%d\t%d\t%d", key, text.Dollars(m.Spent), m.Calls, m.Usage.Input+m.Usage.CacheWrite, m.Usage.Output, m.Usage.CacheRead)
 		if v.Width > 0 { // people see a chart; scripts count columns
 			row += "\t" + bar(share(m), share(costs.Total), barWidth/2)
 		}
@@ -99,7 +100,7 @@ func writeTable(v cli.View, costs Costs, when string) error {
 	}
 	fmt.Fprintf(v.Out, "\n%s", when)
 	if costs.Total.Reserved > 0 {
-		fmt.Fprintf(v.Out, "; $%.4f more is reserved by unfinished calls", costs.Total.Reserved)
+		fmt.Fprintf(v.Out, "; %s more is reserved by unfinished calls", text.Dollars(costs.Total.Reserved))
 	}
 	fmt.Fprintln(v.Out)
 	return nil
@@ -132,7 +133,7 @@ func writeBudgets(v cli.View, budgets []budget) error {
 			}
 		}
 		used := b.Spent + b.Reserved
-		fmt.Fprintf(w, "%s\t%s\t%s\t$%.4f of $%.2f\t$%.4f\n", b.Key, whose, bar(used, b.Most, signs), used, b.Most, b.Left)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s of %s\t%s\n", b.Key, whose, bar(used, b.Most, signs), text.Dollars(used), text.Dollars(b.Most), text.Dollars(b.Left))
 	}
 	return w.Flush()
 }

@@ -152,7 +152,7 @@ func dollars(usd float64) string {
 	if usd == 0 {
 		return "nothing"
 	}
-	return fmt.Sprintf("$%.4f", usd)
+	return text.Dollars(usd)
 }
 
 // maxStops is how many conversations have their own button; longer lists use a menu.

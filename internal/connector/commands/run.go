@@ -147,9 +147,9 @@ func (b *Set) costs(ctx context.Context, o request) platform.Answer {
 	if costs.Since.IsZero() {
 		since = "in all"
 	}
-	fmt.Fprintf(&out, "%s %s: **$%.4f**\n", who, since, costs.Total)
+	fmt.Fprintf(&out, "%s %s: **%s**\n", who, since, text.Dollars(costs.Total))
 	for _, c := range costs.Rows {
-		fmt.Fprintf(&out, "- %s: $%.4f, %s, %s tokens in, %s out\n", c.Key, c.Dollars, text.Count(c.Calls, "call"), text.Thousands(c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens), text.Thousands(c.OutputTokens))
+		fmt.Fprintf(&out, "- %s: %s, %s, %s tokens in, %s out\n", c.Key, text.Dollars(c.Dollars), text.Count(c.Calls, "call"), text.Thousands(c.InputTokens+c.CacheReadTokens+c.CacheWriteTokens), text.Thousands(c.OutputTokens))
 	}
 	return says(strings.TrimSpace(out.String()))
 }

@@ -344,7 +344,7 @@ func (p *checker) budgets(ctx context.Context) []doctor.Finding {
 	var out []doctor.Finding
 	for _, b := range used {
 		name := strings.TrimSpace(b.Key + " " + b.Subject)
-		detail := fmt.Sprintf("$%.2f of $%.2f spent", b.Spent+b.Reserved, b.Most)
+		detail := fmt.Sprintf("%s of %s spent", text.Dollars(b.Spent+b.Reserved), text.Dollars(b.Most))
 		if b.Left <= 0 {
 			out = append(out, doctor.Warning(name, "chorus cost   and raise it in shared.yaml if that is right", "%s: nothing more is paid until the %s is over", detail, b.Period))
 		} else {

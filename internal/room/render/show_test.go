@@ -382,7 +382,7 @@ func TestOlderAttemptsAreSilent(t *testing.T) {
 	s.add("r", chat.Asked{Step: 3, Attempt: 1, Purpose: chat.ForCompaction})
 	o := full()
 	o.Price = func(model string, u chat.Usage) int64 { return int64(u.Output) * 1_000_000 }
-	if text := fold(o, s.events).Wanted(at(9)).Messages[0].Text; !strings.HasPrefix(text, "**compacting the conversation** · step 3 · ") || !strings.Contains(text, "$0.010") {
+	if text := fold(o, s.events).Wanted(at(9)).Messages[0].Text; !strings.HasPrefix(text, "**compacting the conversation** · step 3 · ") || !strings.Contains(text, "$0.01") {
 		t.Errorf("%q", text)
 	}
 }
@@ -472,7 +472,7 @@ func TestElapsed(t *testing.T) {
 
 func TestMoney(t *testing.T) {
 	t.Parallel()
-	for nanos, want := range map[int64]string{0: "", 1: "<$0.001", 42_100_000: "$0.042", 1_500_000_000: "$1.500"} {
+	for nanos, want := range map[int64]string{0: "", 1: "< $0.0001", 42_100_000: "$0.042", 1_500_000_000: "$1.50"} {
 		if got := money(nanos); got != want {
 			t.Errorf("%d: %s", nanos, got)
 		}

@@ -250,14 +250,10 @@ func tokens(u chat.Usage) string {
 	return in + " in / " + text.Thousands(u.Output) + " out"
 }
 
-// money formats billionths of a dollar with three decimals, or returns "" for nothing.
+// money formats billionths of a dollar, or returns "" for nothing.
 func money(nanos int64) string {
-	switch {
-	case nanos <= 0:
+	if nanos <= 0 {
 		return ""
-	case nanos < 500_000:
-		return "<$0.001"
-	default:
-		return fmt.Sprintf("$%.3f", float64(nanos)/1e9)
 	}
+	return text.Dollars(float64(nanos) / 1e9)
 }

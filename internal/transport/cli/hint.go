@@ -20,8 +20,8 @@ func Hint(words string) string {
 		}
 		return words + "; `chorus " + list + " list` shows them"
 	}
-	if before, ok := strings.CutSuffix(words, "--project is required (no active project set)"); ok {
-		return before + "name the project with --project; `chorus project list` shows them"
+	if before, after, ok := strings.Cut(words, "--project is required (no active project set)"); ok {
+		return before + "name the project with --project" + after
 	}
 	if before, _, ok := strings.Cut(words, "No fields to update"); ok {
 		return before + "nothing to change; use at least one of the flags in --help"

@@ -121,11 +121,11 @@ func TestStatusFitsTheLine(t *testing.T) {
 	s.put(starts()...)
 	s.put(asking(1, 1), says(1, 1, "Hello."), ends(chat.EndDone))
 	for width, want := range map[int]string{
-		120: "helper · anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · 1.0k tokens · $0.01",
-		90:  "helper · anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · $0.01",
-		81:  "anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · $0.01",
-		75:  "anthropic/claude-sonnet-4-5 · mode plan · standard · context 10% · $0.01",
-		64:  "claude-sonnet-4-5 · mode plan · standard · context 10% · $0.01",
+		120: "helper · anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · 1.0k tokens · $0.012",
+		91:  "helper · anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · $0.012",
+		82:  "anthropic/claude-sonnet-4-5 · mode plan · standard · bwrap · context 10% · $0.012",
+		75:  "anthropic/claude-sonnet-4-5 · mode plan · standard · context 10% · $0.012",
+		64:  "claude-sonnet-4-5 · mode plan · standard · context 10% · $0.012",
 	} {
 		s.w.width = width
 		if got := s.w.statusText(); got != want {

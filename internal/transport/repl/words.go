@@ -133,14 +133,10 @@ func count(n int) string {
 
 // money formats billionths of a dollar; "" for zero.
 func money(nanos int64) string {
-	switch dollars := float64(nanos) / 1e9; {
-	case nanos <= 0:
+	if nanos <= 0 {
 		return ""
-	case dollars < 0.01:
-		return fmt.Sprintf("$%.4f", dollars)
-	default:
-		return fmt.Sprintf("$%.2f", dollars)
 	}
+	return text.Dollars(float64(nanos) / 1e9)
 }
 
 // endWords says how a run ended, unless it simply succeeded.

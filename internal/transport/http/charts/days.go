@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transport/http/display"
 )
 
@@ -85,7 +86,7 @@ func Tokens(width int, values map[string]float64, since, now time.Time) string {
 
 // Dollars draws the costs of each day, like Tokens.
 func Dollars(title string, width int, values map[string]float64, since, now time.Time) string {
-	return bars(title, width, values, since, now, display.Dollars)
+	return bars(title, width, values, since, now, text.Dollars)
 }
 
 // bars draws a value per day as a bar, by days in UTC such as 2026-11-17; "": there is nothing to draw.

@@ -100,20 +100,7 @@ func Duration(d time.Duration) string {
 }
 
 // USD formats an amount of the feed.
-func USD(n feed.USD) string { return Dollars(float64(ledger.Nanos(n)) / 1e9) }
-
-// Dollars shows small amounts with more digits.
-func Dollars(n float64) string {
-	switch {
-	case n == 0:
-		return "$0"
-	case n < 0.0001:
-		return "< $0.0001"
-	case n < 0.1:
-		return fmt.Sprintf("$%.4f", n)
-	}
-	return fmt.Sprintf("$%.2f", n)
-}
+func USD(n feed.USD) string { return text.Dollars(ledger.USD(ledger.Nanos(n))) }
 
 // CountAny is Count for the number types that templates meet.
 func CountAny(n any) string {

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/markdown"
 	"chorus/internal/operations"
 	"chorus/internal/permit"
+	"chorus/internal/text"
 	"chorus/internal/transport/http/charts"
 	"chorus/internal/transport/http/diffview"
 	"chorus/internal/transport/http/display"
@@ -58,7 +59,7 @@ func (p *Pages) functions() template.FuncMap {
 		"clock":         func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"moment":        func(t time.Time) string { return t.Format("Mon 2 Jan 2006, 15:04 MST") },
 		"usd":           display.USD,
-		"dollars":       display.Dollars,
+		"dollars":       text.Dollars,
 		"count":         display.CountAny,
 		"short":         display.Short,
 		"shown":         shownStatus,

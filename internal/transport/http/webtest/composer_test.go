@@ -225,7 +225,10 @@ func TestFirstMessageIsCompleted(t *testing.T) {
 	p.eval(`const area = document.querySelector("#new textarea"); area.value = ""; area.dispatchEvent(new Event("input"))`)
 	p.do(chromedp.KeyEvent("say I saw @gree"))
 	p.until(`document.querySelector("#completions [role=option]")?.textContent.includes("greet.go")`)
-	p.do(chromedp.KeyEvent(kb.ArrowDown), chromedp.KeyEvent(kb.Enter)) // chooses, and does not send
+	p.do(chromedp.KeyEvent(kb.ArrowDown))
+	p.eval(`window.shown = document.querySelector("#completions [role=option]"); document.querySelector("#new textarea").dispatchEvent(new Event("input"))`)
+	p.until(`!shown.isConnected && document.querySelector("#completions [aria-selected=true]")?.textContent.includes("greet.go")`) // a later answer keeps the choice
+	p.do(chromedp.KeyEvent(kb.Enter))                                                                                              // chooses, and does not send
 	p.until(`document.querySelector("#new textarea").value.startsWith("say I saw @greet.go ") && location.pathname === "/new"`)
 	// A message that is too long, and a file that is: nothing is begun.
 	before := h.countSessions()

@@ -342,15 +342,12 @@ func (s *Session) cost(ctx context.Context) (string, error) {
 	var total ledger.Nanos
 	for _, sum := range sums {
 		total += sum.Settled
-		fmt.Fprintf(&b, "%-28s %9s  %s, %s in, %s out, %s cached\n", sum.Key, Dollars(sum.Settled), text.Count(int(sum.Calls), "call"),
+		fmt.Fprintf(&b, "%-28s %9s  %s, %s in, %s out, %s cached\n", sum.Key, text.Dollars(ledger.USD(sum.Settled)), text.Count(int(sum.Calls), "call"),
 			text.Thousands(sum.Usage.Input+sum.Usage.CacheWrite), text.Thousands(sum.Usage.Output), text.Thousands(sum.Usage.CacheRead))
 	}
-	fmt.Fprintf(&b, "%-28s %9s", "total", Dollars(total))
+	fmt.Fprintf(&b, "%-28s %9s", "total", text.Dollars(ledger.USD(total)))
 	return b.String(), nil
 }
-
-// Dollars formats money for people.
-func Dollars(n ledger.Nanos) string { return fmt.Sprintf("$%.4f", float64(n)/1e9) }
 
 // asked returns the actions of a call that need approval.
 func (s *Sessions) asked(dir string, now chat.Terms, t tool.Tool, args []byte) []string {

@@ -49,10 +49,13 @@ export function completions(area, list, url, more = () => ({})) {
       const answer = await fetch(`${url}?${new URLSearchParams({ line, ...more() })}`, { headers: { "X-Chorus": "1" } });
       const html = answer.ok ? await answer.text() : "";
       if (mine !== asked || asks(area) === null) return; // more was typed meanwhile, or the text was sent
+      const kept = options()[chosen]?.dataset.line; // what somebody chose meanwhile, so that Enter does not send instead
       list.innerHTML = html; // rendered by our own server
       chosen = -1;
       list.hidden = !list.children.length;
       area.removeAttribute("aria-activedescendant");
+      const again = options().findIndex((o) => o.dataset.line === kept);
+      if (again >= 0) mark(again);
     } catch {
       close(); // the server cannot be reached; sending says so
     }
