@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"chorus/internal/atomicfile"
 	"chorus/internal/digest"
 )
 
@@ -64,16 +65,8 @@ func (t Target) begin(m Manifest) (*Unfinished, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := os.CreateTemp(t.Dir, ".restore-note-*")
-	if err != nil {
+	if err := atomicfile.Write(filepath.Join(t.Dir, unfinishedName), data, 0o600); err != nil {
 		return nil, err
-	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), filepath.Join(t.Dir, unfinishedName))
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(f.Name()))
 	}
 	return u, syncFolder(t.Dir)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/atomicfile"
+
 	"github.com/goccy/go-yaml"
 )
 
@@ -112,26 +114,9 @@ func (c *takeover) write() error {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
-		if err := place(path, c.out[name]); err != nil {
+		if err := atomicfile.Write(path, c.out[name].data, c.out[name].perm); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}
 	return nil
-}
-
-// place writes to a temporary file and renames it, so that a file is never half-written.
-func place(path string, o output) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".import-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(o.data)
-	err = errors.Join(err, f.Chmod(o.perm), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 
+	"chorus/internal/atomicfile"
 	"chorus/internal/chat"
 	"chorus/internal/text"
 )
@@ -200,28 +201,9 @@ func (h *Home) Ensure(dir string) (string, error) {
 	return dir, nil
 }
 
-// WriteFile replaces a file atomically: it writes a temporary file next to it, syncs it to disk
-// and renames it. Readers see the old or the new content, never a part.
+// WriteFile replaces a file in one step. Its errors say what to do.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w; %s", path, text.Cause(err), remedy(err))
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Chmod(perm)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closing := f.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
+	if err := atomicfile.Write(path, data, perm); err != nil {
 		return fmt.Errorf("write %s: %w; %s", path, text.Cause(err), remedy(err))
 	}
 	return nil

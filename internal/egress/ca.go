@@ -17,6 +17,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"chorus/internal/atomicfile"
 )
 
 const (
@@ -123,7 +125,7 @@ func (a *Authority) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(dir, caFile), out.Bytes(), 0o600)
+	return atomicfile.Write(filepath.Join(dir, caFile), out.Bytes(), 0o600)
 }
 
 func (a *Authority) block() *pem.Block { return &pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw} }
@@ -174,22 +176,4 @@ func serial() *big.Int {
 	raw[0] &= 0x7f           // positive
 	raw[15] |= 1             // not zero
 	return new(big.Int).SetBytes(raw[:])
-}
-
-// writeFile writes a file atomically. Until it is complete, only its owner can read it.
-func writeFile(path string, data []byte, mode os.FileMode) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp") // 0600 from the start
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"chorus/internal/atomicfile"
 )
 
 const trustFile = "trust.pem"
@@ -51,7 +53,7 @@ func (p *Proxy) TrustFile() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(p.opt.Dir, trustFile)
-	if err := writeFile(path, bundle(ca), 0o644); err != nil {
+	if err := atomicfile.Write(path, bundle(ca), 0o644); err != nil {
 		return "", fmt.Errorf("write the roots for the sandbox: %w", err)
 	}
 	return path, nil
