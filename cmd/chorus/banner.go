@@ -17,7 +17,7 @@ import (
 // announce prints the address, the model, how to sign in and how to stop. Programs parse the first line, so it must not change.
 func (c *program) announce(ctx context.Context, a *app.App, url, signIn string) {
 	b := banner.Banner{URL: url, Command: banner.CommandName(os.Args[0], exec.LookPath), Home: c.home, Usual: strings.HasSuffix(url, "://"+defaultAddr(c.getenv)),
-		Model: a.Service.Handler().Defaults("").Model, Log: a.Logs.File()}
+		Model: a.Service.Handler().Defaults("").Model, Bots: a.Host.BotNames(), Log: a.Logs.File()}
 	if c.console.OutTTY {
 		b.SignIn, b.Missing, b.Note = signIn, missingHere(ctx, a), checks.AsRoot(os.Geteuid())
 		b.Write(c.out())

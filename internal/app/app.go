@@ -257,7 +257,7 @@ func (a *App) wire() {
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
 		Shared: a.Shared, Gate: a.Gate, Isolation: a.Isolation, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Me: a.Me, StartBackground: a.StartBackground}
-	a.Host = &connect.Host{Images: fetched, DB: a.DB, Env: o.Env, Home: a.Home, Log: a.Log, Models: a.Models, Version: o.Version, Warn: o.Warn,
+	a.Host = &connect.Host{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running, Owner: a.owner}
 	a.Host.Timers = func(thread chat.ThreadID) timer.Timers {

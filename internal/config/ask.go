@@ -25,7 +25,7 @@ type Ask struct {
 // Bot merges the layers. If there is an error among the problems, it returns no bot.
 func (f *Files) Bot(ask Ask) (*Bot, Problems) {
 	r := &report{}
-	b := &Bot{Name: ask.Bot, Guild: ask.Guild}
+	b := &Bot{Name: ask.Bot}
 	m := &b.merged
 	m.lay(values(r, BuiltIn, "", ask.Assumed))
 	m.lay(f.settings)

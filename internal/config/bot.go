@@ -5,8 +5,7 @@ import "time"
 // Bot is what applies to one bot in one channel: effective values, with
 // defaults filled in. The tags name the key in the table.
 type Bot struct {
-	Name  string // of its file
-	Guild string // "" outside of any
+	Name string // of its file
 
 	InnerName     string `key:"innerName"` // Name if nobody set it
 	DiscordToken  Secret `key:"discordToken"`

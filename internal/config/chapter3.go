@@ -16,9 +16,8 @@ import (
 // ImportOptions say where an import goes.
 type ImportOptions struct {
 	To     string // our folder
-	Env    func(string) string
-	DryRun bool // report what would be done, change nothing
-	Force  bool // overwrite files that differ
+	DryRun bool   // report what would be done, change nothing
+	Force  bool   // overwrite files that differ
 }
 
 // Taken is one thing that an import did, or would do.

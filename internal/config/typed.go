@@ -9,7 +9,6 @@ import (
 
 // Typed is one value that somebody typed for a key.
 type Typed struct {
-	Key   Key
 	Path  string // canonical
 	Value any    // as encoding/json represents it
 }
@@ -25,7 +24,7 @@ func (l Layer) Read(key, text string) (Typed, error) {
 	if n == nil {
 		return Typed{}, s.first()
 	}
-	return Typed{Key: *b.key, Path: path, Value: n.plain()}, nil
+	return Typed{Path: path, Value: n.plain()}, nil
 }
 
 // Key finds the key that somebody means, if the layer may set it.

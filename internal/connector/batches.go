@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"chorus/internal/chat"
 	"chorus/internal/journal"
@@ -22,8 +23,11 @@ func (b *Bot) handleList(ctx context.Context, list []any) {
 	var events []room.Event
 	flush := func() {
 		for _, batch := range activate.Batches(events) {
-			for from := 0; from < len(batch.Events) && ctx.Err() == nil; from += maxBatch {
-				b.handleBatch(ctx, batch.Events[from:min(from+maxBatch, len(batch.Events))])
+			for part := range slices.Chunk(batch, maxBatch) {
+				if ctx.Err() != nil {
+					return
+				}
+				b.handleBatch(ctx, part)
 			}
 		}
 		events = nil

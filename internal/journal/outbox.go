@@ -80,8 +80,6 @@ type Outgoing struct {
 	Alone     time.Time // since when the platform has failed on this one while it answers others; zero if it does not
 	Why       string    // of a failure: gone, forbidden, …
 	Error     string
-	Created   time.Time
-	Changed   time.Time
 }
 
 // Made reports whether there is something on the platform to change: a

@@ -232,7 +232,7 @@ type TextDelta struct{ Text string }
 type ThinkingDelta struct{ Text string }
 
 // ArgsDelta is more of a tool call's arguments. The first one of a call may be empty.
-type ArgsDelta struct{ Call, Name, Text string }
+type ArgsDelta struct{ Call, Text string }
 
 // Unreadable is an event of the stream that could not be parsed. The answer continues without it.
 type Unreadable struct{ Data string }

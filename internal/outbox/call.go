@@ -52,7 +52,7 @@ func (l *lane) do(on context.Context, j job) (time.Time, error) {
 func (l *lane) call(on context.Context, j job, seen journal.Outgoing) (string, error) {
 	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
 	defer cancel()
-	c := Call{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, ID: j.id, Thread: j.row.Thread, Part: j.row.Part, Body: j.row.TriedBody}
+	c := Call{Lane: l.id, Key: j.row.Key, Nonce: j.row.Nonce, ID: j.id, Body: j.row.TriedBody}
 	p := l.e.o.Platform
 	switch j.do {
 	case edit:
@@ -168,7 +168,7 @@ func (l *lane) end(row journal.Outgoing, o journal.Outcome) error {
 func (l *lane) show(j job) {
 	ctx, cancel := context.WithTimeout(l.e.calls, l.e.o.CallTimeout)
 	defer cancel()
-	err := l.e.o.Platform.Edit(ctx, Call{Lane: l.id, Key: j.row.Key, ID: j.id, Thread: j.row.Thread, Part: j.row.Part, Body: j.preview})
+	err := l.e.o.Platform.Edit(ctx, Call{Lane: l.id, Key: j.row.Key, ID: j.id, Body: j.preview})
 	now := time.Now()
 	l.edited[j.row.Key] = now
 	if err == nil {

@@ -7,20 +7,17 @@ import (
 	"fmt"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/journal"
 )
 
 // Call is one thing to do on a platform.
 type Call struct {
-	Lane   journal.Lane
-	Key    string
-	Nonce  string // for a new message: always the same for the same key
-	ID     string // the message to change, delete or react to
-	Thread chat.ThreadID
-	Part   int
-	Body   json.RawMessage
-	File   []byte // the bytes of the attachment, if Body only names it
+	Lane  journal.Lane
+	Key   string
+	Nonce string // for a new message: always the same for the same key
+	ID    string // the message to change, delete or react to
+	Body  json.RawMessage
+	File  []byte // the bytes of the attachment, if Body only names it
 }
 
 // Probe asks whether a message has been made after all.

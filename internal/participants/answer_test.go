@@ -161,7 +161,7 @@ func TestStream(t *testing.T) {
 			case model.TextDelta:
 				shown += c.Text
 			case model.ArgsDelta:
-				shown += "[" + c.Name + c.Text + "]"
+				shown += "[" + c.Text + "]"
 			case model.Done:
 				done = c
 			}
@@ -174,7 +174,7 @@ func TestStream(t *testing.T) {
 
 	shown, done, err := ask(Style{Mode: Prefill}, r, model.TextDelta{Text: call[:20]}, model.TextDelta{Text: call[20:]},
 		model.Done{Blocks: chat.TextBlocks(call), Stop: chat.StopSeq, Usage: chat.Usage{Output: 7}, ID: "m1"})
-	if err != nil || shown != `Let me see.[get_time{"timezone":"UTC"}]` || done.Stop != chat.StopTools || done.Usage.Output != 7 || done.ID != "m1" {
+	if err != nil || shown != `Let me see.[{"timezone":"UTC"}]` || done.Stop != chat.StopTools || done.Usage.Output != 7 || done.ID != "m1" {
 		t.Errorf("%q %+v %v", shown, done, err)
 	}
 	calls := done.Blocks.Calls()

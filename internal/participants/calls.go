@@ -78,7 +78,7 @@ func (a *answer) call(name string, args json.RawMessage) {
 	a.calls++
 	use := chat.ToolUse{ID: a.id + strconv.Itoa(a.calls), Name: name, Args: args}
 	a.blocks = append(a.blocks, use)
-	a.put(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(args)})
+	a.put(model.ArgsDelta{Call: use.ID, Text: string(args)})
 }
 
 // scanner finds the end of a JSON object in a growing buffer.

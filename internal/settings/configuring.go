@@ -124,7 +124,7 @@ func ImportChapter2(env func(string) string, homeDir, folder, from string, o con
 	if err != nil {
 		return nil, err
 	}
-	o.To, o.Env = to.Dir, env
+	o.To = to.Dir
 	return config.ImportChapter2(cmp.Or(from, "."), o)
 }
 
@@ -134,6 +134,6 @@ func ImportChapter3(env func(string) string, homeDir, folder, from string, o con
 	if err != nil {
 		return nil, err
 	}
-	o.To, o.Env = to.Dir, env
+	o.To = to.Dir
 	return config.ImportChapter3(cmp.Or(from, "."), o)
 }

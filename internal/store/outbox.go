@@ -17,7 +17,7 @@ const (
 	ofKey  = ofLane + ` AND key = ?`
 
 	outColumns = `platform, bot, channel, seq, key, thread_id, event, part, team, thing, target, target_key, nonce, final, gone,
-		want, have, message_id, tried, tried_at, tried_body, state, attempts, not_before, alone, why, error, created, changed, body`
+		want, have, message_id, tried, tried_at, tried_body, state, attempts, not_before, alone, why, error, body`
 )
 
 func laneArgs(l journal.Lane, more ...any) []any {

@@ -88,11 +88,10 @@ func (db *DB) outgoing(ctx context.Context, where string, args []any) ([]journal
 
 func scanOutgoing(row database.Scanner) (o journal.Outgoing, err error) {
 	var triedAt, notBefore, alone sql.NullInt64
-	var created, changed int64
 	var body, tried string
 	err = row.Scan(&o.Lane.Platform, &o.Lane.Bot, &o.Lane.Channel, &o.Order, &o.Key, &o.Thread, &o.Seq, &o.Part, &o.Group, &o.Thing,
 		&o.Target, &o.TargetKey, &o.Nonce, &o.Final, &o.Gone, &o.Want, &o.Have, &o.ID, &o.Tried, &triedAt, &tried, &o.State,
-		&o.Attempts, &notBefore, &alone, &o.Why, &o.Error, &created, &changed, &body)
+		&o.Attempts, &notBefore, &alone, &o.Why, &o.Error, &body)
 	if triedAt.Valid {
 		o.TriedAt = database.Time(triedAt.Int64)
 	}
@@ -108,7 +107,6 @@ func scanOutgoing(row database.Scanner) (o journal.Outgoing, err error) {
 	if tried != "" {
 		o.TriedBody = json.RawMessage(tried)
 	}
-	o.Created, o.Changed = database.Time(created), database.Time(changed)
 	return o, err
 }
 

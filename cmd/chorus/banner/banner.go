@@ -20,6 +20,7 @@ type Banner struct {
 	Home    string // value of --home, if given
 	Usual   bool   // the address is the default of other commands
 	Model   string
+	Bots    []string // each with its platform
 	Missing []string // what a newcomer lacks here, each with a remedy
 	Note    string   // a note for the person who starts the server
 	Log     string   // the log file
@@ -61,6 +62,9 @@ func (b Banner) Write(w io.Writer) {
 	} else {
 		row("Model", b.Model)
 	}
+	for i, bot := range b.Bots {
+		row([]string{"Bots", ""}[min(i, 1)], bot)
+	}
 	for _, what := range b.Missing {
 		row("Missing", what)
 	}
@@ -80,5 +84,9 @@ func (b Banner) Lines(w io.Writer) {
 	if b.offline() {
 		model = "the built-in offline guide, because no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, OPENROUTER_API_KEY)"
 	}
-	fmt.Fprintf(w, "listening on %s\nsign in with the link that `%s` prints\nmodel: %s\nlog: %s\n", b.URL, b.link(), model, b.Log)
+	bots := ""
+	if len(b.Bots) > 0 {
+		bots = "bots: " + strings.Join(b.Bots, ", ") + "\n"
+	}
+	fmt.Fprintf(w, "listening on %s\nsign in with the link that `%s` prints\nmodel: %s\n%slog: %s\n", b.URL, b.link(), model, bots, b.Log)
 }

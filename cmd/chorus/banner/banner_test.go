@@ -63,6 +63,26 @@ func TestBannerIsOneWrite(t *testing.T) {
 	}
 }
 
+// Whoever starts a server reads which bots it connects; a server without bots says nothing of them.
+func TestBannerNamesTheBots(t *testing.T) {
+	t.Parallel()
+	var shown, lines bytes.Buffer
+	b := Banner{URL: "http://127.0.0.1:1", Model: "x/y", Command: "chorus", Bots: []string{"ada on Discord", "bea on Discord"}}
+	b.Write(&shown)
+	b.Lines(&lines)
+	if !strings.Contains(shown.String(), "\n  Bots     ada on Discord\n           bea on Discord\n") {
+		t.Errorf("on a terminal:\n%s", shown.String())
+	}
+	if !strings.Contains(lines.String(), "\nbots: ada on Discord, bea on Discord\n") {
+		t.Errorf("in a file:\n%s", lines.String())
+	}
+	lines.Reset()
+	b.Bots = nil
+	if b.Lines(&lines); strings.Contains(lines.String(), "bots") {
+		t.Errorf("without bots:\n%s", lines.String())
+	}
+}
+
 type countWrites int
 
 func (c *countWrites) Write(p []byte) (int, error) { *c++; return len(p), nil }

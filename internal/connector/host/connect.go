@@ -104,6 +104,19 @@ func (h *Host) Backend(platform string) *Backend {
 // HasBot reports whether this process is connected to a platform.
 func (h *Host) HasBot(platform string) bool { return h.Backend(platform) != nil }
 
+// BotNames returns the bots that this process connects, each with its platform.
+func (h *Host) BotNames() []string {
+	var out []string
+	for _, p := range h.Platforms {
+		if b := h.Backend(p.Name); b != nil {
+			for _, a := range b.Bots {
+				out = append(out, a.Name+" on "+p.Label)
+			}
+		}
+	}
+	return out
+}
+
 // madeBot is a bot that is not connected yet.
 type madeBot struct {
 	*connector.Bot

@@ -26,12 +26,10 @@ import (
 // Host connects the configured chat bots, and does what they need.
 type Host struct {
 	DB        *store.DB
-	Env       func(string) string
 	Home      *datadir.Home
 	Images    *imagecache.Cache
 	Log       *slog.Logger
 	Models    *provider.Models
-	Version   string
 	NodeOf    func(platform string) string // the node that has the bots of a platform; nil or "": unknown
 	Warn      func(string)
 	Discovery *provider.Discovery

@@ -212,7 +212,7 @@ func (a *Answer) begin(ev Event) bool {
 		if len(cb.Input) > 2 { // some servers send the arguments at once
 			b.use.Args = cb.Input
 		}
-		return a.yield(model.ArgsDelta{Call: cb.ID, Name: cb.Name}, nil)
+		return a.yield(model.ArgsDelta{Call: cb.ID}, nil)
 	}
 	return true
 }
@@ -232,7 +232,7 @@ func (a *Answer) more(ev Event) bool {
 	case "input_json_delta":
 		if b.kind == "tool_use" && ev.Delta.Partial != "" {
 			b.text.WriteString(ev.Delta.Partial)
-			return a.yield(model.ArgsDelta{Call: b.use.ID, Name: b.use.Name, Text: ev.Delta.Partial}, nil)
+			return a.yield(model.ArgsDelta{Call: b.use.ID, Text: ev.Delta.Partial}, nil)
 		}
 	}
 	return true

@@ -112,10 +112,10 @@ func (p *player) call(d directive) bool {
 	args := cmp.Or(d.text, "{}")
 	use := chat.ToolUse{ID: fmt.Sprintf("demo_%s_%d", p.id, p.calls), Name: d.tool, Args: json.RawMessage(args)}
 	p.blocks = append(p.blocks, use)
-	if !p.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) {
+	if !p.yield(model.ArgsDelta{Call: use.ID}, nil) {
 		return false
 	}
-	return p.pieces(args, func(s string) model.Chunk { return model.ArgsDelta{Call: use.ID, Name: use.Name, Text: s} })
+	return p.pieces(args, func(s string) model.Chunk { return model.ArgsDelta{Call: use.ID, Text: s} })
 }
 
 // pieces sends text in chunks of characters.

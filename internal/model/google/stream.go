@@ -296,7 +296,7 @@ func (a *answer) call(p part) bool {
 	if len(f.Args) > 0 && string(f.Args) != "null" {
 		_ = json.Compact(&args, f.Args) // it was already parsed as JSON
 	}
-	if !a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) {
+	if !a.yield(model.ArgsDelta{Call: use.ID}, nil) {
 		return false
 	}
 	use.Args = json.RawMessage("{}")
@@ -305,7 +305,7 @@ func (a *answer) call(p part) bool {
 	}
 	a.settle()
 	a.blocks = append(a.blocks, use)
-	return a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(use.Args)}, nil)
+	return a.yield(model.ArgsDelta{Call: use.ID, Text: string(use.Args)}, nil)
 }
 
 // end handles the end of the answer.

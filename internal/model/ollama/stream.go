@@ -173,8 +173,8 @@ func (a *answer) call(c toolCall) bool {
 		use.Args = args.Bytes()
 	}
 	a.pieces = append(a.pieces, &piece{use: use})
-	return a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name}, nil) &&
-		a.yield(model.ArgsDelta{Call: use.ID, Name: use.Name, Text: string(use.Args)}, nil)
+	return a.yield(model.ArgsDelta{Call: use.ID}, nil) &&
+		a.yield(model.ArgsDelta{Call: use.ID, Text: string(use.Args)}, nil)
 }
 
 // done returns the complete answer. The server does not report what it read from its cache.

@@ -141,10 +141,10 @@ func TestBatches(t *testing.T) {
 		}
 		return out
 	}
-	kinds := func(batches []Batch) (out [][]room.Kind) {
+	kinds := func(batches [][]room.Event) (out [][]room.Kind) {
 		for _, b := range batches {
 			var ks []room.Kind
-			for _, e := range b.Events {
+			for _, e := range b {
 				ks = append(ks, e.Kind)
 			}
 			out = append(out, ks)
@@ -157,7 +157,7 @@ func TestBatches(t *testing.T) {
 		t.Errorf("B15: %v", got)
 	}
 	mixed := Batches(slices.Concat(in("1", room.Said), in("2", room.Said), in("1", room.Said), in("2", room.Timer), in("1", room.Said)))
-	if len(mixed) != 3 || mixed[0].Channel != "1" || len(mixed[0].Events) != 3 || mixed[1].Channel != "2" || len(mixed[1].Events) != 1 {
+	if len(mixed) != 3 || mixed[0][0].Message.In.ID != "1" || len(mixed[0]) != 3 || mixed[1][0].Message.In.ID != "2" || len(mixed[1]) != 1 {
 		t.Errorf("D12: %+v", mixed)
 	}
 }

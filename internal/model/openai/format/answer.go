@@ -160,7 +160,7 @@ func (a *answer) think(p *part, s string) bool {
 // args adds arguments to a call. The first piece may be empty.
 func (a *answer) args(p *part, s string) bool {
 	p.text.WriteString(s)
-	return a.Yield(model.ArgsDelta{Call: p.id, Name: p.name, Text: s}, nil)
+	return a.Yield(model.ArgsDelta{Call: p.id, Text: s}, nil)
 }
 
 // done returns the complete answer.
