@@ -86,7 +86,7 @@ func (c *program) showAlways(x approval.Approval, offer operations.RuleProposal)
 			s := &offer.Rules[i]
 			s.Rules, s.Also, s.Still = nonNil(s.Rules), nonNil(s.Also), nonNil(s.Still)
 		}
-		return cli.PrintJSON(c.out(), offer)
+		return c.printJSON(offer)
 	}
 	approvalview.Always(c.out(), approvalview.What(x), offer)
 	return nil

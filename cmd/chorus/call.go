@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -57,10 +56,7 @@ Use - to read the arguments from standard input. Without a name it lists all ope
 			if err != nil {
 				return err
 			}
-			show := json.NewEncoder(cmd.OutOrStdout())
-			show.SetEscapeHTML(false)
-			show.SetIndent("", "  ")
-			return show.Encode(out)
+			return text.WriteIndentedJSON(cmd.OutOrStdout(), out, "")
 		},
 	}))
 }

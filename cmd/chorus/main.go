@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -145,9 +144,7 @@ func (c *program) complain(err error, kind operation.Kind, asJSON bool) {
 		c.warn(words)
 		return
 	}
-	enc := json.NewEncoder(c.console.Err)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(failure{markdown.Clean(words), kind}) // nobody is left to report an error to
+	_ = text.WriteJSON(c.console.Err, failure{markdown.Clean(words), kind}) // nobody is left to report an error to
 }
 
 // warn prints a warning on standard error, wrapped between words if the terminal is too narrow.
@@ -302,7 +299,7 @@ func onlySubcommands(cmd *cobra.Command, args []string) error {
 	return cmd.Help()
 }
 
-func (c *program) printJSON(v any) error { return cli.PrintJSON(c.out(), v) }
+func (c *program) printJSON(v any) error { return text.WriteIndentedJSON(c.out(), v, "") }
 
 // nonNil makes an empty list print as [] instead of null.
 func nonNil[T any](list []T) []T {

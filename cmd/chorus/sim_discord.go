@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"os/signal"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/sim/discordsim"
+	"chorus/internal/text"
 )
 
 func (c *program) simDiscord() *cobra.Command {
@@ -67,9 +67,7 @@ scenario (YAML) can define who there is and what they do. Trigger faults under /
 // announceGuild prints the address of the guild: one line for programs, or a few for people.
 func (c *program) announceGuild(l discordsim.Listing) error {
 	if c.json {
-		enc := json.NewEncoder(c.out()) // one line, because a program reads it while we run
-		enc.SetEscapeHTML(false)
-		return enc.Encode(l)
+		return text.WriteJSON(c.out(), l) // one line, because a program reads it while we run
 	}
 	fmt.Fprintf(c.out(), "listening on %s\n", strings.TrimSuffix(l.Page, "/"))
 	fmt.Fprintf(c.console.Err, "open the page to talk, and point a bot here:\n  DISCORD_API_URL=%s\n", l.API)

@@ -154,7 +154,7 @@ func (c *program) threadWhy() *cobra.Command {
 					return err
 				}
 				if c.json {
-					return cli.PrintJSON(c.out(), answer)
+					return c.printJSON(answer)
 				}
 				_, err = fmt.Fprintln(c.out(), repl.Answer(answer.Text, c.console))
 				return err

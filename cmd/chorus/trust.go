@@ -12,7 +12,6 @@ import (
 	"chorus/internal/app"
 	"chorus/internal/markdown"
 	"chorus/internal/settings"
-	"chorus/internal/transport/cli"
 )
 
 func (c *program) trustCommand() *cobra.Command {
@@ -108,5 +107,5 @@ func (c *program) trustJSON(ctx context.Context, a *app.App, all []settings.Repo
 		}
 		out = append(out, trustview.Of(r))
 	}
-	return cli.PrintJSON(c.out(), out)
+	return c.printJSON(out)
 }

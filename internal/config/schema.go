@@ -2,8 +2,9 @@ package config
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"chorus/internal/text"
 )
 
 // Schema returns the JSON Schema of a configuration file, for editors: canonical names
@@ -21,10 +22,7 @@ func Schema() []byte {
 	root["title"] = "Chorus configuration"
 	root["description"] = "shared.yaml, guilds/<id>.yaml, bots/<name>.yaml and bots/<name>-<guild>.yaml. null falls back to the built-in default."
 	var out bytes.Buffer
-	enc := json.NewEncoder(&out)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(root); err != nil { // maps of plain values always encode
+	if err := text.WriteIndentedJSON(&out, root, ""); err != nil { // maps of plain values always encode
 		return nil
 	}
 	return out.Bytes()

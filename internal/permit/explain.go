@@ -1,7 +1,6 @@
 package permit
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -22,7 +21,7 @@ func (p *Profile) WriteCheck(w io.Writer, action string, who Who, asJSON bool) e
 		_, err := fmt.Fprintln(w, d.Verdict)
 		return err
 	}
-	return writeJSON(w, struct {
+	return text.WriteJSON(w, struct {
 		Verdict Verdict `json:"verdict"`
 		Rule    string  `json:"rule"`
 		List    string  `json:"list"`
@@ -81,7 +80,7 @@ func (p *Profile) WriteExplained(w io.Writer, command string, who Who, asJSON bo
 		for _, d := range j.Decisions {
 			out.Parts = append(out.Parts, explainedPart{d.Argv, d.Verdict, d.Rule, d.Opaque, d.List, d.Kind, d.Action, d.Depth, d.Why, d.Scope})
 		}
-		return writeJSON(w, out)
+		return text.WriteJSON(w, out)
 	}
 	out := drawTree(p.Name(), j, look)
 	if runs != "" {
@@ -160,12 +159,6 @@ func (p *Profile) forOthers(who Who, j Judgement) []string {
 		}
 	}
 	return out
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
 }
 
 // drawTree draws the parts as a tree.

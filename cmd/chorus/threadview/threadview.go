@@ -3,7 +3,6 @@ package threadview
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -68,7 +67,7 @@ func replayLine(w io.Writer, r operations.Replayed) error {
 	return err
 }
 
-// jsonList writes a list as cli.PrintJSON would, without keeping it in memory.
+// jsonList writes a list as text.WriteIndentedJSON would, without keeping it in memory.
 type jsonList struct {
 	w     io.Writer
 	begun bool
@@ -76,10 +75,7 @@ type jsonList struct {
 
 func (l *jsonList) add(v any) error {
 	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("  ", "  ")
-	if err := enc.Encode(v); err != nil {
+	if err := text.WriteIndentedJSON(&data, v, "  "); err != nil {
 		return err
 	}
 	before := ",\n  "

@@ -1,7 +1,6 @@
 package always
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -57,7 +56,5 @@ func writeJSON(w io.Writer, verdict permit.Verdict, proposals []Proposal) error 
 	for _, p := range proposals {
 		out.Proposals = append(out.Proposals, proposal{p.Rules, p.Means, slices.Concat([]string{}, p.Also), slices.Concat([]string{}, p.Still)})
 	}
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(out)
+	return text.WriteJSON(w, out)
 }

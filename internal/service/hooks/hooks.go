@@ -2,7 +2,6 @@
 package hooks
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -517,11 +516,8 @@ func (o *Handler) showHook(_ context.Context, h hook.Hook) operations.Hook {
 
 // plainJSON encodes JSON without escaping < > and &, because people read commands in it.
 func plainJSON(value any) json.RawMessage {
-	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(value) // text and numbers always encode
-	return bytes.TrimSpace(out.Bytes())
+	out, _ := text.JSON(value) // text and numbers always encode
+	return out
 }
 
 // showRun describes a run; whole: with all details.

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"chorus/internal/operation"
+	"chorus/internal/text"
 )
 
 func (b *bound) run(cmd *cobra.Command, args []string) error {
@@ -64,9 +65,9 @@ func (b *bound) show(ctx context.Context, to Connection, in reflect.Value, v Vie
 func (b *bound) print(v View, in, out any) error {
 	switch {
 	case *b.o.JSON && b.own.json != nil:
-		return PrintJSON(v.Out, b.own.json(v, out))
+		return text.WriteIndentedJSON(v.Out, b.own.json(v, out), "")
 	case *b.o.JSON:
-		return PrintJSON(v.Out, items(out))
+		return text.WriteIndentedJSON(v.Out, items(out), "")
 	case b.own.render != nil:
 		return b.own.render(v, in, out)
 	case b.d.Done != "":
@@ -127,12 +128,4 @@ func save(w io.Writer, name string, file operation.File) error {
 	}
 	_, err = io.Copy(to, file)
 	return errors.Join(err, to.Close())
-}
-
-// PrintJSON prints a value as indented JSON.
-func PrintJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

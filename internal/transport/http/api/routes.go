@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"mime"
@@ -16,6 +15,7 @@ import (
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/text"
 	"chorus/internal/transport/http/rest"
 )
 
@@ -181,13 +181,11 @@ func (a *API) lines(d *operation.Definition) func(http.ResponseWriter, *http.Req
 			h.Set("Cache-Control", "no-store")
 			h.Set("X-Accel-Buffering", "no") // keeps proxies from buffering
 		}, func(to io.Writer) error {
-			lines := json.NewEncoder(to)
-			lines.SetEscapeHTML(false)
 			for item, err := range a.executor.Follow(r.Context(), by(r.Context()), d, in.Interface()) {
 				if err != nil || r.Method == http.MethodHead {
 					return err
 				}
-				if err := lines.Encode(item); err != nil {
+				if err := text.WriteJSON(to, item); err != nil {
 					return err
 				}
 			}

@@ -44,17 +44,14 @@ func Took(ms int64) string {
 }
 
 // JSON indents JSON; other text is unchanged.
-func JSON(text string) string {
+func JSON(source string) string {
 	var v any
-	if json.Unmarshal([]byte(text), &v) != nil {
-		return text
+	if json.Unmarshal([]byte(source), &v) != nil {
+		return source
 	}
 	var out bytes.Buffer
-	e := json.NewEncoder(&out)
-	e.SetEscapeHTML(false) // templates escape it
-	e.SetIndent("", "  ")
-	if e.Encode(v) != nil {
-		return text
+	if text.WriteIndentedJSON(&out, v, "") != nil { // templates escape it
+		return source
 	}
 	return strings.TrimSuffix(out.String(), "\n")
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"bytes"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"reflect"
@@ -11,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/text"
 )
 
 // Document is an OpenAPI 3.1 document, limited to what we use. Its fields are in reading order.
@@ -115,10 +116,7 @@ func (k *Kernel) makeJSON() ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	err = enc.Encode(doc)
+	err = text.WriteIndentedJSON(&buf, doc, "")
 	return buf.Bytes(), err
 }
 

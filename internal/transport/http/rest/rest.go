@@ -17,7 +17,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -29,6 +28,8 @@ import (
 	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	"chorus/internal/text"
 )
 
 // Options configures a kernel.
@@ -281,9 +282,7 @@ func newRequestID() string {
 // encode writes a value as JSON that leaves <, > and & alone.
 func encode(v any) ([]byte, error) {
 	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	if err := text.WriteJSON(&buf, v); err != nil {
 		return nil, fmt.Errorf("write the answer: %w", err)
 	}
 	return buf.Bytes(), nil
