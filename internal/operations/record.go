@@ -1,6 +1,7 @@
 package operations
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -84,6 +85,11 @@ type AuditQuery struct {
 	Before   int64     `json:"before,omitempty" min:"0" max:"9007199254740991" doc:"only lines with a smaller number"`
 	Cursor   string    `json:"cursor,omitempty" maxLen:"1024" cli:"-" slash:"-" doc:"next of the previous page"`
 	Limit    int       `json:"limit,omitempty" min:"1" max:"500" default:"50" doc:"maximum number of results"`
+}
+
+// DecisionText describes a decision of the audit log for people. Programs and addresses use the word itself.
+func DecisionText(decision string) string {
+	return cmp.Or(map[string]string{"allow": "allowed", "deny": "refused", "ask_approved": "asked, allowed", "ask_denied": "asked, refused"}[decision], decision)
 }
 
 // AuditExport says which lines of the audit log to write, and how.

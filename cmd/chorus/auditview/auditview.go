@@ -13,7 +13,6 @@ import (
 	"chorus/internal/permit"
 	"chorus/internal/text"
 	"chorus/internal/transport/cli"
-	"chorus/internal/transport/http/display"
 )
 
 // line is an audit log line in JSON.
@@ -70,10 +69,10 @@ func Show(v cli.View, page Page) error {
 		at, by := l.At.Local().Format("2006-01-02 15:04:05"), l.by
 		action, rule := cli.ClipLine(strings.TrimPrefix(l.Action, "tool:"), 60), cmp.Or(permit.RuleName(l.Rule), cli.ClipLine(l.Rule, 40), "–")
 		if v.Narrow() {
-			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, display.Decision(l.Decision), action, rule)
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, operations.DecisionText(l.Decision), action, rule)
 			continue
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), display.Decision(l.Decision), action, rule, cli.ClipLine(cmp.Or(l.Words, l.Detail), 60))
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", l.ID, at, by, cmp.Or(l.Agent, "–"), operations.DecisionText(l.Decision), action, rule, cli.ClipLine(cmp.Or(l.Words, l.Detail), 60))
 	}
 	if err := w.Flush(); err != nil {
 		return err

@@ -47,11 +47,6 @@ func RuleTitle(rule string) string {
 	return "a rule of this installation"
 }
 
-// Decision describes a decision for people. Programs and addresses use the word itself.
-func Decision(decision string) string {
-	return cmp.Or(map[string]string{"allow": "allowed", "deny": "refused", "ask_approved": "asked, allowed", "ask_denied": "asked, refused"}[decision], decision)
-}
-
 // SkillState is the state of a skill for people.
 func SkillState(status string) string {
 	switch status {

@@ -84,7 +84,7 @@ func (p *Pages) functions() template.FuncMap {
 		"chosen":        toolChosen,
 		"skillsOf":      func(agent string, list []operations.Skill) agentForm { return agentForm{Name: agent, Skills: list} },
 		"skillState":    display.SkillState,
-		"decision":      display.Decision,
+		"decision":      operations.DecisionText,
 		"shortIDs":      display.ShortIDs,
 		"act":           display.Action,
 		"channel":       display.Channel,
