@@ -62,8 +62,8 @@ You may kill it at any time: chorus chat --session-id ID continues with every wo
 			if err := c.latest(ctx, a, o); err != nil {
 				return err
 			}
-			return c.again(o, strings.Join(args, " "), func(prompt string) error {
-				return c.chatOnce(ctx, a, *o, repl.ChatOptions{Prompt: prompt, Pick: *choose && o.ID == ""})
+			return c.again(o, strings.Join(args, " "), func(prompt, draft string) error {
+				return c.chatOnce(ctx, a, *o, repl.ChatOptions{Prompt: prompt, Draft: draft, Pick: *choose && o.ID == ""})
 			})
 		})
 	}
@@ -109,9 +109,10 @@ func (c *program) chatOptions(place string, o repl.ChatOptions) repl.ChatOptions
 }
 
 // again runs chats, switching to another session whenever the person asks for one.
-func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(prompt string) error) error {
+func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(prompt, draft string) error) error {
+	draft := ""
 	for {
-		err := chat(prompt)
+		err := chat(prompt, draft)
 		var other *repl.Resume
 		if !errors.As(err, &other) {
 			return err
@@ -119,7 +120,7 @@ func (c *program) again(o *runsetup.SessionOptions, prompt string, chat func(pro
 		if other.Theme != "" {
 			c.console = c.console.WithTheme(other.Theme)
 		}
-		o.ID, o.File, o.ResumeMode, o.Attach, prompt = other.ID, "", "", nil, ""
+		o.ID, o.File, o.ResumeMode, o.Attach, prompt, draft = other.ID, "", "", nil, "", other.Draft
 	}
 }
 

@@ -140,8 +140,8 @@ func writeLines(w io.Writer, item repl.Item) error {
 // chatOnServer is the chat command on a server.
 func (c *program) chatOnServer(ctx context.Context, o runsetup.SessionOptions, prompt string, choose bool) error {
 	return c.execute(ctx, func(to cli.Connection) error {
-		return c.again(&o, prompt, func(prompt string) error {
-			return c.chatOnceOnServer(ctx, to, o, repl.ChatOptions{Prompt: prompt, Pick: choose && o.ID == ""})
+		return c.again(&o, prompt, func(prompt, draft string) error {
+			return c.chatOnceOnServer(ctx, to, o, repl.ChatOptions{Prompt: prompt, Draft: draft, Pick: choose && o.ID == ""})
 		})
 	})
 }

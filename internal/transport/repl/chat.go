@@ -21,8 +21,8 @@ import (
 
 // ChatOptions say where a chat starts and where it is shown.
 type ChatOptions struct {
-	// Prompt, if set, is sent first.
-	Prompt string
+	// Prompt, if set, is sent first. Draft is in the input, not sent.
+	Prompt, Draft string
 	// After is the number of the event to start after, and Head that of the last event.
 	// The events between them are history, of which the last few messages are shown.
 	// Both are 0 for a new conversation.
@@ -84,7 +84,7 @@ func Chat(ctx context.Context, s Session, o ChatOptions) (exit int, err error) {
 		return ExitFailed, fmt.Errorf("draw the window: %w", err)
 	}
 	if w.resume != nil {
-		w.resume.Theme = w.themes.name
+		w.resume.Theme, w.resume.Draft = w.themes.name, w.input.value()
 		return w.exit, w.resume
 	}
 	return w.exit, nil

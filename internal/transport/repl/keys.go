@@ -66,7 +66,7 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 	case name == "enter":
 		return w.enter()
 	case name == "esc":
-		if w.presenter.run != "" {
+		if w.works() {
 			return w.abort(false)
 		}
 	case name == "ctrl+d":
@@ -121,10 +121,10 @@ func (w *window) ctrlC() tea.Cmd {
 	again := now.Sub(w.warned) < leaveWithin
 	w.warned = now
 	switch {
-	case w.presenter.run != "" && !w.stopping:
+	case w.works() && !w.stopping:
 		w.flash = "stopping; Ctrl-C again leaves at once"
 		return w.abort(false)
-	case w.presenter.run != "":
+	case w.works():
 		return w.leave(ExitInterrupted)
 	case again:
 		return w.leave(ExitDone)
@@ -142,7 +142,7 @@ func (w *window) ctrlD() tea.Cmd {
 	case !w.box().empty():
 		w.box().key("delete")
 		return nil
-	case w.presenter.run != "" && w.presenter.last >= w.head: // otherwise it is a past run that is still being read
+	case w.works():
 		w.flash = "the agent is still working; Esc stops it, /exit leaves"
 		return nil
 	}
@@ -170,6 +170,10 @@ func (w *window) enter() tea.Cmd {
 		w.flash = "a file is still being attached; press Enter again in a moment"
 		return nil
 	}
+	if w.moving {
+		w.flash = "opening the other session; this stays here for it"
+		return nil
+	}
 	w.menu = menu{}
 	text := w.input.take()
 	if w.tell != nil {
@@ -184,7 +188,7 @@ func (w *window) enter() tea.Cmd {
 		return w.command(name, args)
 	}
 	text = strings.TrimSpace(text)
-	if w.presenter.run == "" {
+	if !w.works() {
 		return w.send(text)
 	}
 	if rest, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(rest) != "" {
@@ -221,19 +225,21 @@ func (w *window) command(name, args string) tea.Cmd {
 		return w.steer(args, chat.Interrupt)
 	case name == themeCommand.Name && args != "":
 		return w.setTheme(strings.ToLower(args))
-	case args == "" && (w.presenter.run == "" || name == themeCommand.Name) && w.picks(name):
+	case args == "" && (!w.works() || name == themeCommand.Name) && w.picks(name):
 		return w.pick(name)
-	case name == "resume" && w.presenter.run != "":
+	case name == "resume" && w.works():
 		w.flash = "a run is active; /stop it first"
 	case !known(name, w.all):
 		w.say(theme.Warn, "• ", unknownWords(name, w.all))
 	default:
+		moves := name == "resume" && args != ""
+		w.moving = w.moving || moves
 		return func() tea.Msg {
 			answer, err := w.s.Command(w.ctx, line)
 			var other *Resume
 			switch {
-			case errors.As(err, &other):
-				return resumeMsg{other}
+			case errors.As(err, &other) || moves:
+				return resumeMsg{other, line, err}
 			case err != nil:
 				return failedMsg{line + ": " + err.Error()}
 			}
@@ -398,7 +404,7 @@ func (w *window) answered(msg answeredMsg) tea.Cmd {
 
 // nextApproval fetches the next approval if none is open.
 func (w *window) nextApproval() tea.Cmd {
-	if w.card != nil || len(w.approvals) == 0 || w.presenter.last < w.head {
+	if w.card != nil || len(w.approvals) == 0 || w.reading() {
 		return nil
 	}
 	q := w.approvals[0]

@@ -73,6 +73,7 @@ type Commander interface {
 type Resume struct {
 	ID    string
 	Theme string // the current theme; "": the initial one
+	Draft string // what was typed and not sent
 }
 
 func (r *Resume) Error() string { return "continue with session " + r.ID }

@@ -147,6 +147,9 @@ func (w *window) upper() []string {
 	}
 	out = append(out, w.busy()...)
 	for i, seq := range w.presenter.order {
+		if w.reading() {
+			break // it may have been answered
+		}
 		if i == 3 {
 			out = append(out, w.look.Paint(theme.Faint, "  and "+text.Count(len(w.presenter.order)-3, "more prompt")))
 			break

@@ -56,6 +56,7 @@ type window struct {
 	warned    time.Time
 	stopping  bool
 	leaving   bool
+	moving    bool    // /resume is on its way; what is typed meanwhile is for the other session
 	resume    *Resume // the session to continue
 	quitting  bool
 	exit      int
@@ -102,7 +103,11 @@ type (
 		err error
 	}
 	commandMsg struct{ line, answer string }
-	resumeMsg  struct{ other *Resume }
+	resumeMsg  struct {
+		other *Resume // nil: there is none, and err says why
+		line  string
+		err   error
+	}
 )
 
 var _ tea.Model = (*window)(nil)
@@ -125,6 +130,7 @@ func newWindow(ctx context.Context, s Session, o ChatOptions) *window {
 	w.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
 		return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 	}
+	w.input.set(o.Draft)
 	w.width, w.height = o.Console.size()
 	w.md = markdown.New(w.room(), w.look)
 	return w
@@ -243,9 +249,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case steeredMsg:
 		w.flash = msg.text
 	case failedMsg:
-		w.greet()
-		w.stopping = false
-		w.say(theme.Bad, "✗ ", msg.what)
+		w.failed(msg.what)
 	case approvalMsg:
 		w.showCard(msg)
 	case offerMsg:
@@ -255,8 +259,12 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case commandMsg:
 		w.showAnswer(msg)
 	case resumeMsg:
-		w.resume = msg.other
-		cmds = append(cmds, w.leave(ExitDone))
+		if w.moving = msg.other != nil; w.moving {
+			w.resume = msg.other
+			cmds = append(cmds, w.leave(ExitDone))
+		} else if msg.err != nil {
+			w.failed(msg.line + ": " + msg.err.Error())
+		}
 	case notice.Notice:
 		w.show(remark{text: msg.Text, bad: msg.Bad})
 	}
@@ -304,6 +312,18 @@ func (w *window) tick() tea.Cmd {
 	}
 	w.ticking = true
 	return w.after(tick, tickMsg{})
+}
+
+// works reports whether a run is active. Reading the past, the window meets runs that have ended.
+func (w *window) works() bool { return w.presenter.run != "" && !w.reading() }
+
+// reading reports whether the past is still being read.
+func (w *window) reading() bool { return w.presenter.last < w.head }
+
+func (w *window) failed(what string) {
+	w.greet()
+	w.stopping = false
+	w.say(theme.Bad, "✗ ", what)
 }
 
 // printed reports whether everything to be printed is on the screen.
