@@ -108,12 +108,12 @@ func (w *window) plan() tea.Cmd {
 	if w.s.Info().Mode != "" {
 		line, said = "/mode off", "from the next prompt on: no mode"
 	}
-	return func() tea.Msg {
+	return w.inTurn(func() tea.Msg {
 		if _, err := w.s.Command(w.ctx, line); err != nil {
 			return failedMsg{line + ": " + err.Error()}
 		}
 		return steeredMsg{said} // a server's answer is worded differently
-	}
+	})
 }
 
 func (w *window) ctrlC() tea.Cmd {
@@ -183,7 +183,12 @@ func (w *window) enter() tea.Cmd {
 	}
 	if name, args, ok := slash(text); ok {
 		if sayer, may := maySay(w.s, name, args, w.all); may {
-			return func() tea.Msg { return slashMsg{strings.TrimSpace(text), name, args, sayer.Says(w.ctx, text)} }
+			return w.inTurn(func() tea.Msg {
+				if sayer.Says(w.ctx, text) {
+					return w.sendNow(strings.TrimSpace(text))
+				}
+				return slashMsg{name, args}
+			})
 		}
 		return w.command(name, args)
 	}
@@ -234,7 +239,7 @@ func (w *window) command(name, args string) tea.Cmd {
 	default:
 		moves := name == "resume" && args != ""
 		w.moving = w.moving || moves
-		return func() tea.Msg {
+		return w.inTurn(func() tea.Msg {
 			answer, err := w.s.Command(w.ctx, line)
 			var other *Resume
 			switch {
@@ -244,9 +249,23 @@ func (w *window) command(name, args string) tea.Cmd {
 				return failedMsg{line + ": " + err.Error()}
 			}
 			return commandMsg{line, answer}
-		}
+		})
 	}
 	return nil
+}
+
+// inTurn runs what was typed in the order in which it was typed: the library runs each command by itself, and a prompt after /clear would
+// sometimes come before it.
+func (w *window) inTurn(do func() tea.Msg) tea.Cmd {
+	before, done := w.lastTurn, make(chan struct{})
+	w.lastTurn = done
+	return func() tea.Msg {
+		defer close(done)
+		if before != nil {
+			<-before // it ends: each call to a session has a deadline or ends with the window
+		}
+		return do()
+	}
 }
 
 func (w *window) showAnswer(msg commandMsg) {
@@ -264,13 +283,15 @@ func (w *window) showAnswer(msg commandMsg) {
 }
 
 func (w *window) send(text string) tea.Cmd {
-	return func() tea.Msg {
-		receipt, err := w.s.Send(w.ctx, text)
-		if err != nil {
-			return failedMsg{"could not send it: " + err.Error()}
-		}
-		return sentMsg{receipt}
+	return w.inTurn(func() tea.Msg { return w.sendNow(text) })
+}
+
+func (w *window) sendNow(text string) tea.Msg {
+	receipt, err := w.s.Send(w.ctx, text)
+	if err != nil {
+		return failedMsg{"could not send it: " + err.Error()}
 	}
+	return sentMsg{receipt}
 }
 
 // sent shows a prompt's place in the queue. A refusal is in the journal and shown
@@ -285,7 +306,7 @@ func (w *window) sent(r Receipt) {
 }
 
 func (w *window) steer(text string, mode chat.Intake) tea.Cmd {
-	return func() tea.Msg {
+	return w.inTurn(func() tea.Msg {
 		asPrompt, err := w.s.Steer(w.ctx, text, mode)
 		switch {
 		case err != nil:
@@ -296,7 +317,7 @@ func (w *window) steer(text string, mode chat.Intake) tea.Cmd {
 			return steeredMsg{"sent to the running agent, which drops calls it has not started"}
 		}
 		return steeredMsg{"sent to the running agent"}
-	}
+	})
 }
 
 func (w *window) abort(all bool) tea.Cmd {

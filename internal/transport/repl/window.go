@@ -48,6 +48,7 @@ type window struct {
 	menu       menu               // completions of the input
 	stopAsking context.CancelFunc // stops the pending completion request; nil: there is none
 	attaching  int                // files being attached
+	lastTurn   chan struct{}      // closed when the last call that was begun in turn has ended; nil: there was none
 	search     *search            // search through earlier input; nil: none
 	chord      bool               // Ctrl-X was the last key
 
@@ -82,15 +83,12 @@ type window struct {
 
 // The messages of the window.
 type (
-	itemMsg    struct{ item Item }
-	lostMsg    struct{ err error }
-	tickMsg    struct{}
-	printedMsg struct{}
-	sentMsg    struct{ receipt Receipt }
-	slashMsg   struct {
-		text, name, args string
-		says             bool
-	}
+	itemMsg     struct{ item Item }
+	lostMsg     struct{ err error }
+	tickMsg     struct{}
+	printedMsg  struct{}
+	sentMsg     struct{ receipt Receipt }
+	slashMsg    struct{ name, args string }
 	steeredMsg  struct{ text string }
 	failedMsg   struct{ what string }
 	approvalMsg struct {
@@ -232,11 +230,7 @@ func (w *window) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case themeMsg:
 		w.say(theme.Faint, "", "theme "+msg.name+", "+msg.until)
 	case slashMsg:
-		if msg.says {
-			cmds = append(cmds, w.send(msg.text))
-		} else {
-			cmds = append(cmds, w.command(msg.name, msg.args))
-		}
+		cmds = append(cmds, w.command(msg.name, msg.args))
 	case choicesMsg:
 		w.choices(msg)
 	case attachedMsg:

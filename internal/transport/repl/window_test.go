@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -147,6 +149,22 @@ func (s *stage) wants(where, got string, wants ...string) {
 			s.t.Errorf("%s lacks %q:\n%s", where, want, got)
 		}
 	}
+}
+
+// TestChatKeepsTheOrder: what was typed first arrives first, however the library runs the calls.
+func TestChatKeepsTheOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, ChatOptions{})
+		calls := []tea.Cmd{s.w.command("clear", ""), s.w.send("one"), s.w.steer("two", chat.Inject), s.w.plan()}
+		for _, call := range slices.Backward(calls) {
+			go call()
+			synctest.Wait()
+		}
+		if got, want := s.f.logged(), "command \"/clear\"\nsend \"one\"\nsteer \"two\" inject\ncommand \"/mode plan\""; got != want {
+			t.Errorf("calls:\n%s", got)
+		}
+	})
 }
 
 func TestChatConversation(t *testing.T) {
