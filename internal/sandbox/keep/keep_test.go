@@ -86,6 +86,14 @@ func spawn(t *testing.T, dir string, b sandbox.Background) keep.Status {
 	return s
 }
 
+// letGo ends the wait of a command for the file go.
+func letGo(t *testing.T, b sandbox.Background) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(b.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func ended(t *testing.T, dir string) keep.Status {
 	t.Helper()
 	polltest.Until(t, "the process is over", func() bool {
@@ -117,11 +125,12 @@ func waitForLog(t *testing.T, dir, text string) {
 }
 
 func TestACommandIsKept(t *testing.T) {
-	each(t, `echo one; printf '\033[31mtwo\033[0m\n' >&2; sleep 0.2; exit 3`, func(t *testing.T, dir string, b sandbox.Background) {
+	each(t, `echo one; printf '\033[31mtwo\033[0m\n' >&2; until [ -e go ]; do sleep 0.02; done; exit 3`, func(t *testing.T, dir string, b sandbox.Background) {
 		s := spawn(t, dir, b)
 		if s.Keeper == 0 || s.Started == 0 || s.Boot == "" || !s.Ended.IsZero() {
 			t.Errorf("%+v", s)
 		}
+		letGo(t, b)
 		if s = ended(t, dir); s.Exit != 3 || s.Ended.IsZero() || s.Stopped || s.TimedOut {
 			t.Errorf("%+v", s)
 		}
@@ -189,7 +198,7 @@ func TestTimeout(t *testing.T) {
 
 // The server is killed with SIGKILL: the command does not notice.
 func TestTheServerIsKilled(t *testing.T) {
-	each(t, `echo up; sleep 1; echo done; exit 4`, func(t *testing.T, dir string, b sandbox.Background) {
+	each(t, `echo up; until [ -e go ]; do sleep 0.02; done; echo done; exit 4`, func(t *testing.T, dir string, b sandbox.Background) {
 		data, err := json.Marshal(b)
 		if err != nil {
 			t.Fatal(err)
@@ -212,6 +221,7 @@ func TestTheServerIsKilled(t *testing.T) {
 		if alive, err := keep.Alive(dir); !alive || err != nil {
 			t.Fatal(alive, err)
 		}
+		letGo(t, b)
 		if s := ended(t, dir); s.Exit != 4 {
 			t.Errorf("%+v", s)
 		}
