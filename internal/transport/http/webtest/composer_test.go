@@ -288,6 +288,60 @@ func TestDropFilesAndNameThem(t *testing.T) {
 	}
 }
 
+// Messages that are sent quickly arrive in order, each with its own files. If one fails, it and those after it are in the form again, and
+// in the draft until then.
+func TestMessagesArriveInOrder(t *testing.T) {
+	t.Parallel()
+	h := newServer(t)
+	p, _ := h.begin(operations.NewSession{})
+	p.eval(`window.held = [];
+		const real = window.fetch;
+		window.fetch = (url, options) => options?.body instanceof FormData && options.body.has("message")
+			? new Promise((send, fail) => held.push({ message: options.body.get("message"), files: options.body.getAll("files").map((f) => f.name).join(), send: () => send(real(url, options)), fail }))
+			: real(url, options)`)
+	drop := func(name string) {
+		p.eval(`const data = new DataTransfer(); data.items.add(new File([new Uint8Array(9)], "` + name + `"));
+			document.querySelector(".talk").dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }))`)
+	}
+	send := func(text string) {
+		p.say(text)
+		p.until(`document.querySelector("#say textarea").value === "" && document.querySelectorAll("#chosen li").length === 0`)
+	}
+	drop("one.bin")
+	send("say first")
+	send("say second")
+	drop("three.bin")
+	send("say third")
+	p.write("#say textarea", "not sent yet")
+	sending := func() string { return p.text(`held.map((h) => h.message + " " + h.files).join("|")`) }
+	if got := sending(); got != "say first one.bin" {
+		t.Errorf("sent at the same time: %s", got)
+	}
+	draft := `Object.entries(sessionStorage).find(([name]) => name.startsWith("draft:"))[1]`
+	if got := p.text(draft); got != "say first\nsay second\nsay third\nnot sent yet" {
+		t.Errorf("the draft is %q", got)
+	}
+	p.eval(`held[0].send()`)
+	p.waitForAnswer("first")
+	p.until(`held.length === 2`)
+	if got := sending(); got != "say first one.bin|say second " {
+		t.Errorf("sent: %s", got)
+	}
+	p.eval(`held[1].fail(new TypeError("the network is down"))`)
+	p.until(`document.querySelector("#say textarea").value === "say second\nsay third\nnot sent yet" && document.querySelector("#chosen")?.textContent.includes("three.bin")`)
+	if got := sending(); got != "say first one.bin|say second " {
+		t.Errorf("sent after a failure: %s", got)
+	}
+	p.click("#send")
+	p.until(`held.length === 3`)
+	if got := sending(); got != "say first one.bin|say second |say second\nsay third\nnot sent yet three.bin" {
+		t.Errorf("sent at last: %q", got)
+	}
+	p.eval(`held[2].send()`)
+	p.until(`((said) => said.length === 2 && said[0].innerText.includes("one.bin") && said[1].innerText.includes("three.bin"))([...document.querySelectorAll(".said.user")])`)
+	p.until(`!Object.keys(sessionStorage).some((name) => name.startsWith("draft:"))`)
+}
+
 // A message is edited in a new conversation, answered again, and a failed run is tried again where it is.
 func TestEditAnswerAgainAndRetry(t *testing.T) {
 	t.Parallel()

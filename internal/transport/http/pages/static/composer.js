@@ -47,7 +47,7 @@ export function attachments(form, part) {
     e.preventDefault();
     add(e.clipboardData.files);
   });
-  return { clear: () => { field.value = ""; list.replaceChildren(); } };
+  return { add, clear: () => set([]) };
 }
 
 // An unsent text moves along to a new conversation, and a command typed there moves to its page. Both are stored in this tab.
@@ -70,10 +70,10 @@ export function take(name) {
 }
 
 // drafts stores the text of a field in this tab: it survives visits to other pages, reloads and server outages. Call keep if the text
-// changed without typing, and drop when it is sent.
-export function drafts(area, of) {
+// changed without typing, and drop when it is sent. whole returns more than the field, if there is more to keep.
+export function drafts(area, of, whole = () => area.value) {
   const name = `draft:${of}`;
-  const keep = () => (area.value.trim() ? leave(name, area.value) : drop());
+  const keep = () => (whole().trim() ? leave(name, whole()) : drop());
   const drop = () => take(name);
   const kept = take(name);
   if (kept) area.value = kept;

@@ -6,7 +6,7 @@ import { attachments, drafts, grow, leave, take } from "./composer.js";
 import { reachable } from "./copy.js";
 import { tell } from "./notices.js";
 import { renewFrame } from "./renew.js";
-import { post, toast } from "./request.js";
+import { inTurn, post, toast } from "./request.js";
 
 const conversation = document.querySelector("[data-after]");
 const log = document.getElementById("log");
@@ -146,7 +146,7 @@ function gone() {
     toast("This conversation was deleted. The page shows its last state.", true);
     return;
   }
-  const text = form?.elements.message.value ?? "";
+  const text = form ? written() : "";
   if (text.trim()) {
     leave("draft", text);
     draft.drop();
@@ -167,7 +167,7 @@ async function reconnect() {
     const page = await fetch(`/s/${encodeURIComponent(id)}`, { method: "HEAD" });
     if (page.status === 404) return gone();
     if (page.redirected || page.status === 401) {
-      if (form?.elements.message.value) toast("You are signed out. Sign in in another tab; your text is kept.", true);
+      if (form && written()) toast("You are signed out. Sign in in another tab; your text is kept.", true);
       else location.reload();
       return;
     }
@@ -218,6 +218,12 @@ document.addEventListener("submit", async (event) => {
   } else asked.querySelector("button").disabled = false;
 });
 
+// Messages that were sent from the form and have not reached the server, in order.
+const unsent = [];
+
+// written returns them with what the field contains.
+const written = () => [...unsent.map((m) => m.text), form.elements.message.value].filter((text) => text).join("\n");
+
 async function send(event) {
   const area = form.elements.message;
   if (event.submitter?.id === "stop") {
@@ -232,22 +238,32 @@ async function send(event) {
   if (document.getElementById("steer-mode").hidden) body.delete("mode");
   for (const name of ["model", "permissions", "work"]) body.delete(name); // these took effect when they were chosen
   body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
-  const text = area.value;
+  const message = { text: area.value, files: [...files.files] };
+  unsent.push(message);
   area.value = "";
+  attached.clear();
   grow(area);
   // At once and not after the response: by then the reader may have moved the focus elsewhere.
   area.focus();
   toEnd();
   completion?.close();
-  const done = isCommand(text) && !files.files.length ? await command(text) : await post(form.action, body);
-  if (!done) {
-    area.value = text + area.value; // the text is not lost
-    grow(area);
-  } else {
-    attached.clear();
+  await inTurn(() => deliver(message, body));
+}
+
+// deliver sends a message. If it fails, it returns to the form, with those that were to follow it.
+async function deliver(message, body) {
+  if (!unsent.includes(message)) return; // returned to the form with one before it
+  const area = form.elements.message;
+  const done = isCommand(message.text) && !message.files.length ? await command(message.text) : await post(form.action, body);
+  if (done) {
+    unsent.shift();
     if (location.search.startsWith("?edit=")) history.replaceState(null, "", location.pathname); // the edited message is sent, so a reload must not restore it
+  } else {
+    area.value = written();
+    attached.add(unsent.splice(0).flatMap((m) => m.files));
+    grow(area);
   }
-  draft.keep(); // keep only what was typed meanwhile
+  draft.keep(); // keep only what is not sent
 }
 
 // Choices below the message take effect at once, not only with the next message.
@@ -255,7 +271,8 @@ function choices() {
   form.querySelectorAll("select[data-change]").forEach((select) => select.addEventListener("change", async () => {
     if (!select.value) return;
     const chosen = select.selectedOptions[0];
-    const done = await post(select.dataset.change, new URLSearchParams({ [select.name]: select.value }));
+    const body = new URLSearchParams({ [select.name]: select.value });
+    const done = await inTurn(() => post(select.dataset.change, body));
     if (!done) {
       select.selectedIndex = 0;
       return;
@@ -279,7 +296,8 @@ function otherAgent() {
     const agent = select.value;
     select.selectedIndex = 0; // somebody who comes back sees the current value
     leave("draft", form.elements.message.value);
-    draft.drop();
+    form.elements.message.value = "";
+    draft.keep(); // a message that is still being sent belongs here
     location.href = select.dataset.new + encodeURIComponent(agent);
   });
 }
@@ -309,7 +327,7 @@ function latest() {
 if (form) {
   const area = form.elements.message;
   attached = attachments(form, conversation);
-  draft = drafts(area, `${conversation.dataset.reader ?? ""}:${id}`);
+  draft = drafts(area, `${conversation.dataset.reader ?? ""}:${id}`, written);
   choices();
   otherAgent();
   latest();

@@ -9,10 +9,12 @@ export function toast(text, bad = false) {
   toast.timer = setTimeout(() => box.classList.remove("shown"), bad ? 8000 : 3000);
 }
 
-// post sends a form and returns the response, or shows the error and returns null.
+// post sends a form and returns the response, or shows the error and returns null. A server that does not answer fails it too: what
+// is sent in turn after it would otherwise wait forever.
 export async function post(url, body) {
+  const minutes = body instanceof FormData && [...body.values()].some((v) => v.size) ? 30 : 5; // files take longer
   try {
-    const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow" });
+    const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow", signal: AbortSignal.timeout(minutes * 60000) });
     const text = await answer.text();
     if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form again, with its errors
     toast(text.trim() || answer.statusText, true);
@@ -20,4 +22,13 @@ export async function post(url, body) {
     toast("The server cannot be reached. Your text is kept. Try again.", true);
   }
   return null;
+}
+
+// inTurn does one piece of work after the other, in the order in which they were given.
+let last = Promise.resolve();
+
+export function inTurn(work) {
+  const mine = last.then(work);
+  last = mine.catch(() => {}); // what fails does not hold up the rest
+  return mine;
 }
