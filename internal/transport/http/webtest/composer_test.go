@@ -297,7 +297,7 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	p.eval(`window.held = [];
 		const real = window.fetch;
 		window.fetch = (url, options) => options?.body instanceof FormData && options.body.has("message")
-			? new Promise((send, fail) => held.push({ message: options.body.get("message"), files: options.body.getAll("files").map((f) => f.name).join(), send: () => send(real(url, options)), fail }))
+			? new Promise((send, fail) => held.push({ message: options.body.get("message"), files: options.body.getAll("files").map((f) => f.name).join(), send: () => send(real(url, options)), fail, lose: () => real(url, options).finally(() => fail(new TypeError("the response is lost"))) }))
 			: real(url, options)`)
 	drop := func(name string) {
 		p.eval(`const data = new DataTransfer(); data.items.add(new File([new Uint8Array(9)], "` + name + `"));
@@ -340,6 +340,20 @@ func TestMessagesArriveInOrder(t *testing.T) {
 	p.eval(`held[2].send()`)
 	p.until(`((said) => said.length === 2 && said[0].innerText.includes("one.bin") && said[1].innerText.includes("three.bin"))([...document.querySelectorAll(".said.user")])`)
 	p.until(`!Object.keys(sessionStorage).some((name) => name.startsWith("draft:"))`)
+
+	// The server has it, but the browser does not know: sent again, it is the same message.
+	send("say only once")
+	p.eval(`held[3].lose()`)
+	p.until(`document.querySelector("#say textarea").value === "say only once"`)
+	p.click("#send")
+	p.until(`held.length === 5`)
+	p.eval(`held[4].send()`)
+	p.until(`!Object.keys(sessionStorage).some((name) => name.startsWith("draft:"))`)
+	p.waitForAnswer("only once")
+	p.waitUntilIdle()
+	if n := p.number(`document.querySelectorAll(".said.user").length`); n != 3 {
+		t.Errorf("%v messages instead of 3", n)
+	}
 }
 
 // A message is edited in a new conversation, answered again, and a failed run is tried again where it is.

@@ -224,6 +224,10 @@ const unsent = [];
 // written returns them with what the field contains.
 const written = () => [...unsent.map((m) => m.text), form.elements.message.value].filter((text) => text).join("\n");
 
+// The last message that returned to the form.
+let returned = {};
+const content = ({ text, files }) => JSON.stringify([text, ...files.map((f) => [f.name, f.size, f.lastModified])]);
+
 async function send(event) {
   const area = form.elements.message;
   if (event.submitter?.id === "stop") {
@@ -237,8 +241,10 @@ async function send(event) {
   const body = new FormData(form);
   if (document.getElementById("steer-mode").hidden) body.delete("mode");
   for (const name of ["model", "permissions", "work"]) body.delete(name); // these took effect when they were chosen
-  body.set("key", crypto.randomUUID?.() ?? String(Math.random())); // sending twice has no effect
   const message = { text: area.value, files: [...files.files] };
+  // Sending twice has no effect: if the server has it, but its response was lost, the same message is recognised.
+  body.set("key", returned.content === content(message) ? returned.key : (crypto.randomUUID?.() ?? String(Math.random())));
+  returned = {}; // the same words said again later are another message
   unsent.push(message);
   area.value = "";
   attached.clear();
@@ -259,6 +265,7 @@ async function deliver(message, body) {
     unsent.shift();
     if (location.search.startsWith("?edit=")) history.replaceState(null, "", location.pathname); // the edited message is sent, so a reload must not restore it
   } else {
+    returned = { content: content(message), key: body.get("key") };
     area.value = written();
     attached.add(unsent.splice(0).flatMap((m) => m.files));
     grow(area);
