@@ -82,6 +82,7 @@ func Check(addresses string) error {
 func (p *Peers) connect(ctx context.Context, addresses string) {
 	var pause peernotify.Backoff
 	var attempts sync.Mutex
+	subscribed := make(chan struct{})
 	conn, err := nats.Connect(addresses, nats.Name("chorus"), nats.NoEcho(), nats.SetCustomDialer(tcpdial.Dialer{}), nats.Timeout(stepTimeout), nats.FlusherTimeout(stepTimeout),
 		nats.PingInterval(pingEvery), nats.MaxPingsOutstanding(2), nats.ReconnectBufSize(-1), nats.RetryOnFailedConnect(true), nats.MaxReconnects(-1),
 		nats.IgnoreAuthErrorAbort(), // the server's administrator may fix that too
@@ -93,8 +94,10 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { p.away(ctx, err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) { p.away(ctx, err) }),
 		nats.ConnectHandler(func(c *nats.Conn) {
-			if p.connection() != nil { // earlier, nobody has subscribed yet
+			select {
+			case <-subscribed:
 				p.here(c)
+			case <-ctx.Done():
 			}
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) {
@@ -124,9 +127,7 @@ func (p *Peers) connect(ctx context.Context, addresses string) {
 		l.subscribe(conn)
 	}
 	p.mu.Unlock()
-	if conn.IsConnected() {
-		p.here(conn)
-	}
+	close(subscribed)
 	<-ctx.Done()
 }
 

@@ -160,6 +160,40 @@ func TestLater(t *testing.T) {
 	}
 }
 
+// Whoever listens once the server is reachable is not told that messages may be lost: none were.
+func TestNothingIsLostAtTheStart(t *testing.T) {
+	t.Parallel()
+	b := start(t, "")
+	from := connected(t, b.now.ClientURL())
+	for i := range 100 {
+		p := connected(t, b.now.ClientURL())
+		heard := make(chan string, 1)
+		stop := p.Listen("words", func(_ string, data []byte) {
+			select {
+			case heard <- string(data):
+			default:
+			}
+		})
+		first := ""
+		polltest.Until(t, "a message", func() bool {
+			if err := from.Publish("words", []byte("said")); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case first = <-heard:
+				return true
+			default:
+				return false
+			}
+		})
+		stop()
+		p.Close()
+		if first != "said" {
+			t.Fatalf("connection %d heard %q first", i, first)
+		}
+	}
+}
+
 // A server that refuses the password is tried again, and nothing shows the password.
 func TestRefused(t *testing.T) {
 	t.Parallel()
