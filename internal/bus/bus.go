@@ -38,7 +38,7 @@ type Subscription struct {
 	wake   chan struct{}
 	lazy   bool // is not woken and gets no live pieces; it checks when it likes
 	every  bool // receives the notes of every thread
-	others bool // is also told that other processes wrote
+	others bool // only learns that something changed, also by other processes
 	kinds  []chat.Kind
 
 	mu    sync.Mutex
@@ -64,7 +64,8 @@ func (b *Bus) SubscribeAll(kinds ...chat.Kind) *Subscription {
 }
 
 // SubscribeAllProcesses is SubscribeAll for a reader that only wants to know that something
-// changed. Any write of another process wakes it too and appears as a gap.
+// changed. Any write of another process wakes it too. It gets no notes, which would keep events
+// in memory until it takes them; every change appears as a gap.
 func (b *Bus) SubscribeAllProcesses(kinds ...chat.Kind) *Subscription {
 	return b.addAll(&Subscription{bus: b, wake: make(chan struct{}, 1), every: true, others: true, kinds: kinds})
 }
@@ -185,6 +186,10 @@ func (l *Subscription) changed() {
 
 func (l *Subscription) put(note Note) {
 	if l.lazy && note.Live != nil {
+		return
+	}
+	if l.others {
+		l.changed()
 		return
 	}
 	l.mu.Lock()

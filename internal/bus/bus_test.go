@@ -123,6 +123,10 @@ func TestThreadChanged(t *testing.T) {
 	if _, gap := around.Take(); !gap || !woken(around) || woken(own) {
 		t.Error("AllChanged is about other processes")
 	}
+	b.Publish(thread, Note{Events: []chat.Event{{Body: chat.RunEnded{}}}})
+	if woke := woken(around); !woke || len(around.notes) > 0 {
+		t.Errorf("a reader that only wants to know of changes: woken %v, keeps %v", woke, around.notes)
+	}
 	for _, l := range []*Subscription{l, other, own, around} {
 		l.Close()
 	}
