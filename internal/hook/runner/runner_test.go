@@ -276,11 +276,14 @@ func TestKilledWhileACommandRan(t *testing.T) {
 	b.hook(hook.Hook{ID: "h", Definition: hook.Definition{Trigger: onCompleted, Steps: []hook.Step{{Type: hook.Shell, Command: "x"}}, Template: "x"}})
 	b.ended(1, ada)
 	ctx, kill := context.WithCancel(t.Context())
-	w.step = func(ctx context.Context, _ hook.Run) hook.Result { kill(); <-ctx.Done(); return hook.Result{} }
+	running := make(chan struct{})
+	w.step = func(ctx context.Context, _ hook.Run) hook.Result { close(running); <-ctx.Done(); return hook.Result{} }
 	first := b.runner(w)
 	if _, err := first.Look(ctx); err != nil {
 		t.Fatal(err)
 	}
+	<-running
+	kill()
 	first.Wait()
 	w.step = nil
 	b.look(b.runner(w))
@@ -297,11 +300,18 @@ func TestKilledWhileTheModelAnswered(t *testing.T) {
 	b.hook(hook.Hook{ID: "h", Definition: hook.Definition{Trigger: onCompleted, Steps: []hook.Step{{Type: hook.Shell, Command: "x"}}, Template: "x", Actions: []hook.Action{{Type: hook.Say}}}})
 	b.ended(1, ada)
 	ctx, kill := context.WithCancel(t.Context())
-	w.wait = func(ctx context.Context, _ func()) (Answer, error) { kill(); <-ctx.Done(); return Answer{}, ctx.Err() }
+	running := make(chan struct{})
+	w.wait = func(ctx context.Context, _ func()) (Answer, error) {
+		close(running)
+		<-ctx.Done()
+		return Answer{}, ctx.Err()
+	}
 	first := b.runner(w)
 	if _, err := first.Look(ctx); err != nil {
 		t.Fatal(err)
 	}
+	<-running
+	kill()
 	first.Wait()
 	w.wait = nil
 	b.look(b.runner(w))
