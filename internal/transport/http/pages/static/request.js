@@ -9,12 +9,13 @@ export function toast(text, bad = false) {
   toast.timer = setTimeout(() => box.classList.remove("shown"), bad ? 8000 : 3000);
 }
 
-// post sends a form and returns the response, or shows the error and returns null. A server that does not answer fails it too: what
-// is sent in turn after it would otherwise wait forever.
+// The server ends a request after 90 seconds by itself. After this time it is unreachable, and what is sent in turn need not wait for it.
+const timeLimit = 120_000;
+
+// post sends a form and returns the response, or shows the error and returns null.
 export async function post(url, body) {
-  const minutes = body instanceof FormData && [...body.values()].some((v) => v.size) ? 30 : 5; // files take longer
   try {
-    const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow", signal: AbortSignal.timeout(minutes * 60000) });
+    const answer = await fetch(url, { method: "POST", body, headers: { "X-Chorus": "1" }, redirect: "follow", signal: AbortSignal.timeout(timeLimit) });
     const text = await answer.text();
     if (answer.ok || answer.status === 422) return { text, url: answer.url, again: !answer.ok }; // 422: the form again, with its errors
     toast(text.trim() || answer.statusText, true);
