@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,14 +37,25 @@ func (c *program) serverFlags(cmd *cobra.Command) *cobra.Command {
 // remote reports whether a server carries out the operations.
 func (c *program) remote() bool { return c.server.url != "" }
 
-// group adds the operations of a group to its command. It builds only the group that runs, because building all of them
-// slows down every start.
+// group adds the operations of a group to its command, and the flags for a server. It builds only the group that runs, because building
+// all of them slows down every start.
 func (c *program) group(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
-	return c.addOperations(c.serverFlags(cmd), override)
+	return c.build(c.serverFlags(cmd), override)
 }
 
-// addOperations is like group, for a command where only some subcommands can use a server.
+// addOperations is like group, for a command whose own subcommands cannot use a server.
 func (c *program) addOperations(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
+	own := slices.Clone(cmd.Commands()) // which sorts its own list
+	c.build(cmd, override)
+	for _, sub := range cmd.Commands() {
+		if !slices.Contains(own, sub) {
+			c.serverFlags(sub)
+		}
+	}
+	return cmd
+}
+
+func (c *program) build(cmd *cobra.Command, override func(*cli.Commands)) *cobra.Command {
 	if c.wanted != nil && !c.wanted(cmd.Name()) {
 		return cmd
 	}

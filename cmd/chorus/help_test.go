@@ -2,12 +2,14 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
 
 	"chorus/internal/markdown"
+	"chorus/internal/operations"
 	"chorus/internal/transport/repl"
 )
 
@@ -82,5 +84,21 @@ func TestCommandsThatNeedSomethingHaveAnExample(t *testing.T) {
 	walk(root)
 	if seen < 80 {
 		t.Errorf("only %d commands were looked at", seen)
+	}
+}
+
+// Every command of an operation that a server has can ask one.
+func TestCommandsOfOperationsTakeAServer(t *testing.T) {
+	t.Parallel()
+	root := (&program{getenv: os.Getenv}).root()
+	for _, d := range operations.All().All() {
+		for _, line := range d.CLI {
+			cmd, _, err := root.Find(strings.Fields(line.Words))
+			if err != nil {
+				t.Errorf("%s: %v", line.Words, err)
+			} else if len(d.HTTP) > 0 && cmd.Flag("server") == nil {
+				t.Errorf("chorus %s has no --server", line.Words)
+			}
+		}
 	}
 }
