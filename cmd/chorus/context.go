@@ -14,13 +14,14 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
+	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
 
 func (c *program) contextCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "context", Short: "Show what a model sees of a conversation", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
+	cmd := &cobra.Command{Use: "context", Short: "Save and restore what an agent sees of a conversation, or show its request", Args: cobra.ArbitraryArgs, RunE: onlySubcommands}
 	cmd.AddCommand(c.contextRenderCommand())
-	return cmd
+	return c.addOperations(cmd, func(*cli.Commands) {})
 }
 
 func (c *program) contextRenderCommand() *cobra.Command {

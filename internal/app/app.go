@@ -44,7 +44,9 @@ import (
 	"chorus/internal/service"
 	"chorus/internal/service/memories"
 	"chorus/internal/service/processes"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/service/schedules"
+	"chorus/internal/service/summary"
 	"chorus/internal/settings"
 	"chorus/internal/skill/approved"
 	"chorus/internal/store"
@@ -240,7 +242,8 @@ func (a *App) wire() {
 	a.Setup.Processes = a.Processes
 	a.Mirrors = &mirror.Follower{DB: a.DB, Env: o.Env, Home: a.Home, Settings: a.Settings}
 	fetched := &imagecache.Cache{Dir: a.Home.ImageCache(o.Env)}
-	a.Service = &service.Service{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
+	contexts := &savedcontext.Contexts{DB: a.DB, Home: a.Home, Log: a.Log, Settings: a.Settings, Summaries: &summary.Writer{DB: a.DB, Models: a.Models, Settings: a.Settings}}
+	a.Service = &service.Service{Images: fetched, Contexts: contexts, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Overrides: a.Overrides, Shared: a.Shared, Version: o.Version,
 		Discovery: a.Discovery, Gate: a.Gate, Isolation: a.Isolation, Logs: a.Logs, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Examine: a.Examine, Me: a.Me, Now: o.Now,
 		Mirror: func(ctx context.Context, thread chat.ThreadID) error { return a.Mirrors.CatchUp(ctx, thread) }}
@@ -257,7 +260,7 @@ func (a *App) wire() {
 	a.Sessions = &local.Sessions{DB: a.DB, Executor: a.Executor, Home: a.Home, Models: a.Models, Notices: a.Notices, Overrides: a.Overrides,
 		Shared: a.Shared, Gate: a.Gate, Isolation: a.Isolation, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Me: a.Me, StartBackground: a.StartBackground}
-	a.Host = &connect.Host{Images: fetched, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Warn: o.Warn,
+	a.Host = &connect.Host{Images: fetched, Contexts: contexts, DB: a.DB, Home: a.Home, Log: a.Log, Models: a.Models, Warn: o.Warn,
 		Discovery: a.Discovery, Gate: a.Gate, Logs: a.Logs, Mirrors: a.Mirrors, Service: a.Service, Settings: a.Settings, Setup: a.Setup,
 		Engine: a.Engine, Running: a.Running, Owner: a.owner}
 	a.Host.Timers = func(thread chat.ThreadID) timer.Timers {

@@ -15,6 +15,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/polltest"
+	"chorus/internal/store"
 	"chorus/internal/store/audit"
 )
 
@@ -43,6 +44,18 @@ func deletedConversationsAreErased(t *testing.T, database string) {
 	ctx, ops := t.Context(), a.Service.Operations()
 	const thread, fork = chat.ThreadID("web:main:one@chorus"), chat.ThreadID("web:main:two@chorus")
 	converse(t, b, thread)
+	if _, err := operations.SaveContext.Call(ctx, b.Service.Operations(), admin(b), operations.NewContext{ID: string(thread)}); err != nil {
+		t.Fatal(err)
+	}
+	const beside = chat.ThreadID("web:main:beside@chorus")
+	said := chat.Event{Thread: beside, Who: "local:ada", Platform: "local", PlatformID: "beside", Body: chat.Received{Blocks: chat.TextBlocks("other words"), Principal: admin(a).Principal}}
+	if _, err := a.DB.Commit(ctx, journal.Commit{Thread: beside, Create: &journal.Thread{Dir: a.Home.Scratch(beside), Owner: admin(a).Principal}, Events: []chat.Event{said}}); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := operations.SaveContext.Call(ctx, ops, admin(a), operations.NewContext{ID: string(beside)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	deleted, err := operations.DeleteSession.Call(ctx, ops, admin(a), operations.SessionDeletion{ID: string(thread)})
 	if err != nil || deleted.Until.Sub(deleted.At) < 29*24*time.Hour {
 		t.Fatalf("%+v, %v", deleted, err)
@@ -85,10 +98,14 @@ func deletedConversationsAreErased(t *testing.T, database string) {
 	if n, err := a.DB.Count(ctx, `SELECT count(*) FROM blobs`); n != 0 || err != nil {
 		t.Errorf("%d files are kept, %v", n, err)
 	}
+	contexts, err := a.DB.SavedContexts(ctx, store.ContextFilter{})
+	if err != nil || len(contexts) != 1 || contexts[0].ID != kept.ID {
+		t.Errorf("contexts are left: %+v, %v", contexts, err)
+	}
 	b.StartBackground()
 	polltest.Until(t, "the machine that had its files has them no more", func() bool {
 		_, err := os.Stat(b.Home.ThreadDir(thread))
-		return errors.Is(err, fs.ErrNotExist)
+		return errors.Is(err, fs.ErrNotExist) && !tells(t, b.Home.Dir(), "heliotrope words")
 	})
 
 	// At once, for those who want that; a fork that works in its folder keeps that.

@@ -15,6 +15,9 @@ import (
 	"chorus/internal/store"
 )
 
+// secretWords contain what JSON has to escape.
+const secretWords = `my <secret> & "quoted" words`
+
 // What is forgotten on one machine is removed from the files of the others: saved contexts and mirrors; also on one that was off meanwhile.
 func TestForgottenOnAllMachines(t *testing.T) { onBoth(t, forgottenOnAllMachines) }
 
@@ -22,21 +25,21 @@ func forgottenOnAllMachines(t *testing.T, database string) {
 	a, b := openNodes(t, database)
 	ctx := t.Context()
 	const thread = chat.ThreadID("discord:1:2@helper")
-	said := chat.Event{Thread: thread, Who: "discord:42", Body: chat.Received{Blocks: chat.TextBlocks("my secret words"), Prompt: true}, Platform: "discord", PlatformID: "7"}
+	said := chat.Event{Thread: thread, Who: "discord:42", Body: chat.Received{Blocks: chat.TextBlocks(secretWords), Prompt: true}, Platform: "discord", PlatformID: "7"}
 	if _, err := b.DB.Commit(ctx, journal.Commit{Thread: thread, Create: &journal.Thread{Dir: b.Home.Dir()}, Events: []chat.Event{said}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Mirrors.CatchUp(ctx, thread); err != nil {
 		t.Fatal(err)
 	}
-	if !tells(t, b.Home.ThreadDir(thread), "my secret words") {
+	if !tells(t, b.Home.ThreadDir(thread), "secret") {
 		t.Fatal("the machine that has the conversation has no mirror of it")
 	}
 	saved := store.SavedContext{ID: "one", Agent: "helper", Transport: "discord", Place: "1/2", File: filepath.Join(b.Home.Dir(), "sessions", "one.json")}
 	if _, err := b.DB.KeepContext(ctx, saved); err != nil {
 		t.Fatal(err)
 	}
-	text := `{"text": "my secret words"}`
+	text := `{"text": "a call: my \u003csecret\u003e \u0026 \"quoted\" words"}`
 	write(t, saved.File, text)
 	if err := b.Settings.KeepContext(ctx, saved.ID, []byte(text)); err != nil {
 		t.Fatal(err)
@@ -59,7 +62,7 @@ func forgottenOnAllMachines(t *testing.T, database string) {
 		_, err := os.Stat(saved.File)
 		return errors.Is(err, fs.ErrNotExist)
 	})
-	polltest.Until(t, "its mirror does not tell what was forgotten", func() bool { return !tells(t, b.Home.ThreadDir(thread), "my secret words") })
+	polltest.Until(t, "its mirror does not tell what was forgotten", func() bool { return !tells(t, b.Home.ThreadDir(thread), "secret") })
 	if _, err := os.Stat(b.Home.ThreadDir(thread)); err != nil {
 		t.Errorf("its mirror is gone as a whole: %v", err)
 	}

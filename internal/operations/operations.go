@@ -21,6 +21,6 @@ func Groups() map[string]string {
 		"project": "Projects with their tasks", "task": "Tasks for agents", "repo": "Repositories of projects", "git": "Git commands in repositories of projects",
 		"note": "Notes of projects", "system": "The state of all work and of the server",
 		"profile": "Permission profiles: show, try and save them",
-		"worker":  "Workers that run tasks", "node": "Servers that share one database", "thread": "Conversations",
+		"worker":  "Workers that run tasks", "node": "Servers that share one database", "thread": "Conversations", "context": "What the agent sees of a conversation",
 	}
 }

@@ -303,5 +303,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), shares(), sessionDeleting())
+	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), savedContexts(), shares(), sessionDeleting())
 }

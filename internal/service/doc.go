@@ -20,6 +20,7 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/sandbox/isolate"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
@@ -29,6 +30,7 @@ type Service struct {
 	DB        *store.DB
 	Home      *datadir.Home
 	Images    *imagecache.Cache
+	Contexts  *savedcontext.Contexts
 	Log       *slog.Logger
 	Models    *provider.Models
 	Overrides *overrides.Threads

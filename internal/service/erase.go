@@ -16,6 +16,7 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/gate"
 	"chorus/internal/id"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/service/shares"
 	"chorus/internal/settings"
 	"chorus/internal/store"
@@ -70,7 +71,22 @@ func (s *Service) erase(ctx context.Context, thread chat.ThreadID, was deletion)
 	if err != nil || len(all) == 0 {
 		return false, err
 	}
-	if err := s.Settings.TellForgotten(ctx, id.New(), settings.Forgotten{Erased: all}); err != nil {
+	var saved []store.SavedContext
+	for _, one := range all {
+		row, err := s.DB.Thread(ctx, one)
+		if err != nil {
+			return false, err
+		}
+		list, err := s.Contexts.Of(ctx, row)
+		if err != nil {
+			return false, err
+		}
+		saved = append(saved, list...)
+	}
+	if err := s.Settings.TellForgotten(ctx, id.New(), savedcontext.Forgotten(settings.Forgotten{Erased: all}, saved)); err != nil {
+		return false, err
+	}
+	if err := s.Contexts.Remove(ctx, saved); err != nil {
 		return false, err
 	}
 	whole := true

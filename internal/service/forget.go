@@ -2,11 +2,8 @@ package service
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -15,9 +12,8 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/settings"
-	"chorus/internal/store"
-	"chorus/internal/text"
 )
 
 // forgetBatch is how many messages one transaction forgets.
@@ -37,7 +33,7 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 	for _, list := range deletions {
 		out.Messages += len(list)
 	}
-	saved, err := o.savedWith(ctx, texts)
+	saved, err := o.app.Contexts.With(ctx, texts)
 	if err != nil {
 		return out, err
 	}
@@ -63,23 +59,12 @@ func (o *Handler) ForgetPerson(ctx context.Context, by operation.Caller, in oper
 			return out, err
 		}
 	}
-	told := settings.Forgotten{Threads: slices.Sorted(maps.Keys(deletions))}
-	for _, c := range saved {
-		told.Files = append(told.Files, c.File)
-	}
+	told := savedcontext.Forgotten(settings.Forgotten{Threads: slices.Sorted(maps.Keys(deletions))}, saved)
 	if err := o.app.Settings.TellForgotten(ctx, id.New(), told); err != nil { // before the rows that name the files are removed
 		return out, err
 	}
-	for _, c := range saved {
-		if err := o.app.Settings.ForgetContext(ctx, c.ID); err != nil {
-			return out, err
-		}
-		if err := o.app.DB.DropContext(ctx, c.ID); err != nil {
-			return out, err
-		}
-		if err := os.Remove(c.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return out, fmt.Errorf("remove a saved context: %w", err)
-		}
+	if err := o.app.Contexts.Remove(ctx, saved); err != nil {
+		return out, err
 	}
 	if err := o.app.DB.ForgetPrincipal(ctx, in.Person); err != nil {
 		return out, err
@@ -122,30 +107,4 @@ func (o *Handler) saidBy(ctx context.Context, person, name string) (map[chat.Thr
 		}
 	}
 	return out, texts, err
-}
-
-// savedWith returns the saved contexts whose files contain one of some texts.
-func (o *Handler) savedWith(ctx context.Context, texts []string) ([]store.SavedContext, error) {
-	all, err := o.app.DB.SavedContexts(ctx, store.ContextFilter{Limit: 100_000})
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(all, func(c store.SavedContext) bool {
-		data, err := o.app.Settings.ReadContext(ctx, c)
-		if err != nil {
-			return true
-		}
-		return !slices.ContainsFunc(texts, func(words string) bool {
-			return words != "" && strings.Contains(string(data), asString(words))
-		})
-	}), nil
-}
-
-// asString returns a text as it appears inside a JSON string.
-func asString(s string) string {
-	data, err := text.JSON(s)
-	if err != nil {
-		return s
-	}
-	return strings.Trim(strings.TrimSpace(string(data)), `"`)
 }

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/permit/always"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/service/shares"
 )
 
@@ -34,13 +35,18 @@ func (o *Handler) IsGuest() bool { return o.guest }
 
 // Operations returns an executor of every operation with this handler.
 func (o *Handler) Operations() *operation.Local {
-	handlers := append([]any{o, o.app.Tokens(), o.Shares()}, o.app.Others(o)...)
+	handlers := append([]any{o, o.app.Tokens(), o.Shares(), o.savedContexts()}, o.app.Others(o)...)
 	return operation.NewLocal(operation.LocalOptions{Handlers: handlers, Operations: operations.All(), Error: o.ToError})
 }
 
 // Shares carry out the operations on links to sessions.
 func (o *Handler) Shares() *shares.Handler {
 	return shares.New(o.app.DB, o.app.Logs.Redactor, o, o.app.Shared.PublicURL)
+}
+
+// savedContexts implements the operations on saved contexts.
+func (o *Handler) savedContexts() *savedcontext.Handler {
+	return savedcontext.NewHandler(o.app.Contexts, o.Engine, o, o.app.Logs.Redactor)
 }
 
 // maxSuggested is how many sessions are suggested before anything is typed.

@@ -62,6 +62,7 @@ type ContextFilter struct {
 	Agent     string
 	Transport string
 	Place     string
+	By        string // who had it saved
 	Prefix    string // prefix of the id
 	Quiet     time.Time
 	Limit     int // 0: 50
@@ -73,6 +74,7 @@ func (db *DB) SavedContexts(ctx context.Context, f ContextFilter) ([]SavedContex
 	where.Equal("agent", f.Agent)
 	where.Equal("transport", f.Transport)
 	where.Equal("place", f.Place)
+	where.Equal("saved_by", f.By)
 	where.Begins("id", f.Prefix)
 	if !f.Quiet.IsZero() {
 		where.Add("quiet = ?", database.Micros(f.Quiet))

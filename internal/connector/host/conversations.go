@@ -13,6 +13,7 @@ import (
 	"chorus/internal/operations"
 	"chorus/internal/room"
 	"chorus/internal/runsetup"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/store"
 )
 
@@ -25,17 +26,10 @@ func (h *Backend) ClearContext(ctx context.Context, thread chat.ThreadID, by cha
 // SaveContext implements connector.Conversations.
 func (h *Backend) SaveContext(ctx context.Context, rows []journal.Thread, by chat.Principal, description string) (connector.Saved, error) {
 	if len(rows) == 0 {
-		return connector.Saved{}, nothingSaved()
+		return connector.Saved{}, savedcontext.ErrEmpty
 	}
-	saved, err := h.App.SaveContext(ctx, Saving{Rows: rows, By: by, description: description})
-	if errors.Is(err, errNothingSaved) {
-		return connector.Saved{}, nothingSaved()
-	}
+	saved, err := h.App.Contexts.Save(ctx, savedcontext.Saving{Rows: rows, By: by, Description: description})
 	return h.saved(saved), h.handler.ToError(err)
-}
-
-func nothingSaved() error {
-	return operation.Errorf(operation.NotFound, "there is nothing to save: there are no messages since the last clear")
 }
 
 // saved converts a row, removing secrets.
@@ -57,7 +51,7 @@ func (h *Backend) SavedContexts(ctx context.Context, agent, place string) ([]con
 
 // RestoreContext implements connector.Conversations.
 func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []journal.Thread, by chat.Principal) (connector.Restored, error) {
-	saved, err := h.App.savedNamed(ctx, store.ContextFilter{Transport: h.Platform.Name, Place: place}, id)
+	saved, err := h.App.Contexts.Named(ctx, store.ContextFilter{Transport: h.Platform.Name, Place: place}, id)
 	if err != nil {
 		return connector.Restored{}, h.handler.ToError(err)
 	}
@@ -67,9 +61,8 @@ func (h *Backend) RestoreContext(ctx context.Context, place, id string, rows []j
 			own = append(own, row)
 		}
 	}
-	out, err := h.App.restoreContext(ctx, saved, own, by.String())
-	out.Saved = h.saved(saved)
-	return out, h.handler.ToError(err)
+	out, err := h.App.Contexts.Restore(ctx, h.App.Running(), saved, own, by.String())
+	return connector.Restored{Saved: h.saved(saved), Conversations: out.Conversations, Messages: out.Messages, Cleared: out.Cleared, LeftOut: out.LeftOut}, h.handler.ToError(err)
 }
 
 // maxRunEvents limits how much of one run is read.

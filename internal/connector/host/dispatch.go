@@ -15,6 +15,7 @@ import (
 	past "chorus/internal/room/digest"
 	"chorus/internal/room/route"
 	"chorus/internal/service"
+	"chorus/internal/service/summary"
 	"chorus/internal/settings"
 	"chorus/internal/transcript"
 )
@@ -118,7 +119,7 @@ func (host *Host) summed(ctx context.Context, h *Backend, in string, row journal
 	if len(plan.Older) == 0 {
 		return plan, nil
 	}
-	text, err := host.digest(ctx, digesting{agent: row.Agent, thread: row.ID, payer: payer, run: "digest-" + plan.Recent[0].ID, conversations: [][]chat.Line{plan.Excerpt()}})
+	text, err := host.Contexts.Summaries.Write(ctx, summary.Request{Agent: row.Agent, Thread: row.ID, Payer: payer, Run: "digest-" + plan.Recent[0].ID, Conversations: [][]chat.Line{plan.Excerpt()}})
 	if err != nil {
 		host.Log.Warn("no summary of a channel could be made; its newest messages go without", "component", h.Platform.Name, "event", "summary_failed", "channel", in, "error", err)
 		return plan, nil

@@ -18,6 +18,7 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/tool/timer"
@@ -27,6 +28,7 @@ import (
 type Host struct {
 	DB        *store.DB
 	Home      *datadir.Home
+	Contexts  *savedcontext.Contexts
 	Images    *imagecache.Cache
 	Log       *slog.Logger
 	Models    *provider.Models

@@ -17,6 +17,7 @@ import (
 	"chorus/internal/journal"
 	"chorus/internal/room"
 	"chorus/internal/room/split"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 )
@@ -177,12 +178,8 @@ func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
 	}
 	if len(found) == 0 {
 		run := "quiet-" + id.Of(p.Agent, p.Place, p.Last.Format(time.RFC3339Nano))
-		before, err := h.LedgerEntries(ctx, run)
-		if err != nil {
-			return err
-		}
-		saved, err := h.App.SaveContext(ctx, Saving{Rows: rows, By: chat.Principal{Kind: chat.TheSystem, ID: p.Agent}, Quiet: p.Last, run: run, attempt: len(before) + 1})
-		if errors.Is(err, errNothingSaved) {
+		saved, err := h.App.Contexts.Save(ctx, savedcontext.Saving{Rows: rows, By: chat.Principal{Kind: chat.TheSystem, ID: p.Agent}, Quiet: p.Last, Run: run})
+		if errors.Is(err, savedcontext.ErrEmpty) {
 			return h.seenTo(ctx, p, seen)
 		}
 		if err != nil {
@@ -201,7 +198,7 @@ func (h *Backend) summarize(ctx context.Context, p IdlePlace) error {
 func (h *Backend) IdleRows(ctx context.Context, p IdlePlace) ([]journal.Thread, error) {
 	rows, err := h.Threads(ctx, store.ThreadFilter{Agent: p.Agent, Transport: h.Platform.Name, Place: p.Place, Limit: 1000})
 	if err == nil && len(rows) == 0 {
-		err = errNothingSaved
+		err = savedcontext.ErrEmpty
 	}
 	return rows, err
 }

@@ -10,6 +10,7 @@ import (
 	"chorus/internal/connector/host"
 	"chorus/internal/journal"
 	"chorus/internal/ledger"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
 )
@@ -76,7 +77,7 @@ func TestDiscordQuietGoesOnAfterACrash(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := g.app.Host.Backend("discord")
-	saved, err := g.app.Host.SaveContext(t.Context(), host.Saving{Rows: idleRows(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
+	saved, err := g.app.Host.Contexts.Save(t.Context(), savedcontext.Saving{Rows: idleRows(t, h, thread.Place()), By: row.Owner, Quiet: row.LastActive})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,13 +2,15 @@ package discordtest
 
 import (
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
 
 	"chorus/internal/chat"
-	"chorus/internal/connector/host"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/sim/discordsim"
 	"chorus/internal/store"
 )
@@ -36,7 +38,7 @@ func TestDiscordContext(t *testing.T) {
 		t.Error("a save cleared something")
 	}
 	found, err := g.app.DB.SavedContexts(t.Context(), store.ContextFilter{Agent: chat.DefaultAgent})
-	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == host.NoSummary {
+	if err != nil || len(found) != 1 || found[0].ID != id[1] || found[0].Messages != 4 || found[0].Description != "doors" || found[0].Summary == "" || found[0].Summary == savedcontext.NoSummary {
 		t.Fatalf("the row is %+v, %v", found, err)
 	}
 	data, err := os.ReadFile(found[0].File)
@@ -69,6 +71,30 @@ func TestDiscordContext(t *testing.T) {
 	if got := g.lines(two); !strings.Contains(got, "blue door") || !strings.HasSuffix(got, "on it goes") {
 		t.Errorf("the restored conversation goes on as %q", got)
 	}
+
+	// Whoever saved it deletes it, and is asked first.
+	choices := g.choices("bob", "context delete", "context", "doors")
+	if len(choices) != 1 || !strings.Contains(choices[0], "doors") {
+		t.Errorf("%q are suggested", choices)
+	}
+	named := map[string]any{"context": id[1][:8]}
+	if got := g.pressed("ada", g.command("ada", "general", "context delete", named), 0); !strings.Contains(got, "only whoever saved it") {
+		t.Errorf("somebody else is told %q", got)
+	}
+	m := g.command("bob", "general", "context delete", named)
+	if !strings.Contains(m.Text(), id[1][:8]) || !strings.Contains(m.Text(), "doors") {
+		t.Errorf("the question is %q", m.Text())
+	}
+	if got := g.pressed("bob", m, 1); got != "Nothing was changed." {
+		t.Errorf("a no is answered with %q", got)
+	}
+	if got := g.pressed("bob", g.command("bob", "general", "context delete", named), 0); !strings.Contains(got, "is deleted") {
+		t.Errorf("a yes is answered with %q", got)
+	}
+	g.commandShows("bob", "context history", nil, "Nothing is saved here yet")
+	if _, err := os.Stat(found[0].File); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the file is still there: %v", err)
+	}
 }
 
 // A summary that fails costs the summary, not what is saved; what runs is not touched.
@@ -76,7 +102,7 @@ func TestDiscordContextWithoutSummary(t *testing.T) {
 	t.Parallel()
 	g := inGuild(t, discordsim.Options{}, map[string]string{"shared.yaml": "retry: {baseDelayMs: 1}\n"})
 	g.hasReaction(g.say("ada", "general", "hello\n!fail overloaded once\n!say hi"), "✅")
-	g.commandShows("ada", "context save", nil, "2 messages", host.NoSummary)
+	g.commandShows("ada", "context save", nil, "2 messages", savedcontext.NoSummary)
 	running := g.say("ada", "general", "say begun\nwait")
 	g.hasReaction(running, "⚙️")
 	g.commandShows("ada", "context clear", nil, "2 messages of 1 conversation", "1 conversation is still running")

@@ -182,7 +182,7 @@ func TestScopes(t *testing.T) {
 	a := newAPI(t, &fake{})
 	public := map[string]bool{"/healthz": true, "/readyz": true}
 	for _, route := range a.Operations() {
-		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model", "{session}", "s1", "{noun}", "agent", "{channelId}", "c1", "{projectId}", "site", "{dependsOn}", "t2", "{title}", "plan", "{share}", "l1").Replace(route.Path)
+		target := strings.NewReplacer("{id}", "s1", "{callId}", "c1", "{name}", "helper", "{hash}", "ab", "{key}", "model", "{session}", "s1", "{noun}", "agent", "{channelId}", "c1", "{projectId}", "site", "{dependsOn}", "t2", "{title}", "plan", "{share}", "l1", "{context}", "c1").Replace(route.Path)
 		if strings.Contains(target, "{") {
 			t.Fatalf("%s has a part that the test does not know", route.Path)
 		}

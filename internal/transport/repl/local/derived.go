@@ -26,7 +26,11 @@ func (s *Session) newAsker() (*asker, error) {
 	to := s.app.Service.GuestOperations()
 	commands, err := slash.New(slash.Options{Executor: to, Operations: operations.All(), Groups: operations.Groups(), Surroundings: slash.Surroundings{
 		Caller: func(room.Author, room.Channel, bool) operation.Caller {
-			return operation.Caller{Principal: s.app.Me(), Scopes: operation.Scopes(), Here: s.thread.Transport() + ":" + s.thread.Place()}
+			by := operation.Caller{Principal: s.app.Me(), Scopes: operation.Scopes(), Here: s.thread.Transport() + ":" + s.thread.Place()}
+			if !s.fresh {
+				by.Session = s.thread
+			}
+			return by
 		},
 		Context: func(_ context.Context, _ platform.Invocation, what string) string {
 			switch {

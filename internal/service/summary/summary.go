@@ -1,4 +1,5 @@
-package host
+// Package summary asks an agent's model for a few sentences about conversations, within the budgets of whoever pays for it.
+package summary
 
 import (
 	"context"
@@ -10,35 +11,43 @@ import (
 	"chorus/internal/chat"
 	"chorus/internal/ledger"
 	"chorus/internal/model"
+	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/settings"
+	"chorus/internal/store"
 	"chorus/internal/transcript"
 )
 
-// digestTime limits the time for a summary.
-const digestTime = 2 * time.Minute
+// timeLimit limits the time for a summary. A request over HTTP has to end in 90 s, and more follows the summary.
+const timeLimit = time.Minute
 
-// digesting is a summary that somebody pays for.
-type digesting struct {
-	agent         string
-	thread        chat.ThreadID // its guild and channel are charged
-	payer         chat.Principal
-	run           string // its row in the ledger
-	attempt       int
-	conversations [][]chat.Line
+// Writer writes summaries.
+type Writer struct {
+	DB       *store.DB
+	Models   *provider.Models
+	Settings *settings.Settings
 }
 
-// digest asks the agent's model for a few sentences about conversations. Its cost is
-// reserved before and settled after, as for every call. If a crash interrupts it, the cost stays
-// reserved until the end of its period.
-func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, digestTime)
+// Request describes a summary.
+type Request struct {
+	Agent         string
+	Thread        chat.ThreadID // its guild and channel are charged
+	Payer         chat.Principal
+	Run           string // its row in the ledger
+	Attempt       int    // which attempt at this row it is; 0: the first
+	Conversations [][]chat.Line
+}
+
+// Write returns the summary. Its cost is reserved before and settled after, as for every call. If a crash interrupts it, the cost
+// stays reserved until the end of its period.
+func (w *Writer) Write(ctx context.Context, r Request) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeLimit)
 	defer cancel()
-	bot, err := h.Settings.BotIn(d.agent, settings.GuildOf(d.thread))
+	bot, err := w.Settings.BotIn(r.Agent, settings.GuildOf(r.Thread))
 	if err != nil {
 		return "", err
 	}
-	models, err := h.Models.For(bot.Vendors)
+	models, err := w.Models.For(bot.Vendors)
 	if err != nil {
 		return "", err
 	}
@@ -50,7 +59,7 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	req, err := transcript.DigestRequest(d.conversations, chat.Settings{ContextWindow: made.Entry.ContextWindow, NoCache: true})
+	req, err := transcript.DigestRequest(r.Conversations, chat.Settings{ContextWindow: made.Entry.ContextWindow, NoCache: true})
 	if err != nil {
 		return "", err
 	}
@@ -60,13 +69,13 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 		return "", err
 	}
 	price, _ := runsetup.PriceOf(models, bot)(name)
-	entry := ledger.Entry{Run: d.run, Step: 1, Attempt: max(1, d.attempt), Thread: d.thread, Agent: d.agent, Payer: d.payer, Model: name,
+	entry := ledger.Entry{Run: r.Run, Step: 1, Attempt: max(1, r.Attempt), Thread: r.Thread, Agent: r.Agent, Payer: r.Payer, Model: name,
 		Reserved: price.Worst(prepared.Estimate, transcript.DigestTokens)}
-	under := runsetup.BudgetOf(bot, true).For(d.thread, d.agent, d.payer, d.run)
+	under := runsetup.BudgetOf(bot, true).For(r.Thread, r.Agent, r.Payer, r.Run)
 	if under != nil && !price.Known() {
 		return "", &ledger.Refusal{Stand: ledger.Stand{Limit: under.Limits[0]}, Unpriced: name}
 	}
-	if err := h.DB.Charge(ctx, d.thread, entry, under); err != nil {
+	if err := w.DB.Charge(ctx, r.Thread, entry, under); err != nil {
 		return "", err
 	}
 	text, usage, err := readAnswer(ctx, made.Model, prepared)
@@ -75,7 +84,7 @@ func (h *Host) digest(ctx context.Context, d digesting) (string, error) {
 		entry.How, entry.Usage = ledger.Estimate, chat.Usage{Input: prepared.Estimate, Output: model.Tokens(len(text))}
 	}
 	entry.Settled = price.Cost(entry.Usage)
-	if cerr := h.DB.Charge(context.WithoutCancel(ctx), d.thread, entry, nil); cerr != nil {
+	if cerr := w.DB.Charge(context.WithoutCancel(ctx), r.Thread, entry, nil); cerr != nil {
 		return text, errors.Join(err, cerr)
 	}
 	return text, err
