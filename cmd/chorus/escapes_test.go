@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +49,17 @@ func (s personAt) exec(in string, args ...string) string {
 	cmd.Stdin = strings.NewReader(in)
 	out, _ := cmd.CombinedOutput() // a run that has to ask fails
 	return string(out)
+}
+
+// kept saves a conversation's context and returns its id.
+func kept(s personAt, session string) string {
+	s.t.Helper()
+	out, errs := s.run("", "context", "save", session, "--description", evil, "--json")
+	var saved struct{ ID string }
+	if err := json.Unmarshal([]byte(out), &saved); err != nil {
+		s.t.Fatalf("%v: %s%s", err, out, errs)
+	}
+	return saved.ID
 }
 
 // Whatever others wrote, no command prints anything that steers the terminal it is printed on.
@@ -108,6 +120,8 @@ func TestNothingSteersTheTerminal(t *testing.T) {
 		"permit explain": {{"permit", "explain", evil}, {"permit", "explain", "--rules", "../rules.json", "echo '" + evil + "'"}}, "permit narrow": {{"permit", "narrow", evil}}, "permit rights": {{"permit", "rights"}},
 		"token list": {{"token", "list"}}, "token create": {{"token", "create", "--name", evil}}, "token link": {{"token", "link"}}, "token revoke": {{"token", "revoke", evil}},
 		"tool": {{"tool", "list_files", "{}"}, {"tool", "read", `{"path":"notes.txt"}`}}, "models": {{"models", evil}}, "context render": {{"context", "render", "../messages.jsonl"}, {"context", "render", "--bot", "x"}}, "forget": {{"forget", evil, "--yes"}},
+		"context save": {{"context", "save", ids[0][1], "--description", evil}, {"context", "save", evil}}, "context list": {{"context", "list", ids[0][1]}, {"context", "list", ids[0][1], "--json"}}, "context show": {{"context", "show", ids[0][1], evil}, {"context", "show", ids[0][1], kept(s, ids[0][1])}},
+		"context restore": {{"context", "restore", ids[0][1], evil}}, "context delete": {{"context", "delete", ids[0][1], evil, "--yes"}},
 		"schedule add": {{"schedule", "add", evil, evil}, {"schedule", "add", "daily", evil}}, "schedule list": {{"schedule", "list"}}, "schedule next": {{"schedule", "next", evil}},
 		"schedule show": {{"schedule", "show", evil}}, "schedule pause": {{"schedule", "pause", evil}}, "schedule resume": {{"schedule", "resume", evil}}, "schedule remove": {{"schedule", "remove", evil, "--yes"}},
 		"skill list": {{"skill", "list"}, {"skill", "list", "--all", "--json"}}, "skill show": {{"skill", "show", "evil"}, {"skill", "show", evil}}, "skill diff": {{"skill", "diff", "evil"}, {"skill", "diff", "evil", "--json"}},
