@@ -104,7 +104,7 @@ func TestEveryBodyComesBack(t *testing.T) {
 		Received{From: Participant{ID: "1", Name: "Ada", Kind: Person}, Principal: Principal{Kind: OtherAgent, ID: "bo", For: &Principal{Kind: LocalUser, ID: "ada", Roles: []string{"x"}}}, Blocks: blocks, Intake: Queue, Prompt: true},
 		Refused{1, "full"}, Edited{Seq: 1, Blocks: blocks, Files: true}, Deleted{Seq: 1}, Reacted{1, Participant{Name: "Ada"}, "x", true}, Imported{Source: "lca", Blob: "h", Count: 3, Instead: true},
 		RunStarted{Run: "r", Model: "demo/echo", Settings: Settings{Temperature: &temp}, Head: "h"}, Took{"r", 1, []int64{1}},
-		Asked{1, 2, "m", ForTurn, 9, "d", 5, 4, []string{"x"}}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}, false, []string{"{"}, 7},
+		Asked{1, 2, "m", ForTurn, 9, "d", 5, 4, []string{"x"}}, Said{1, 1, blocks, Usage{1, 2, 3, 4}, StopEnd, false, &Failure{Kind: "x"}, false, []string{"{"}, 8, 7},
 		ToolBegan{"1", "bash"}, ToolRan{Call: "1", Blocks: blocks[:1], Outcome: Ran, Read: []string{"a"}}, ApprovalAsked{ID: "a", Actions: []string{"x"}, Until: time.UnixMicro(5).UTC()},
 		ApprovalAnswered{"a", "1", "ada", true, "n"}, Steered{Blocks: blocks[:1], Mode: Inject, Terms: Terms{Yes: true, By: "s"}}, AbortAsked{"r", "ada", true},
 		Noted{What: "date", Text: "t", Whole: "w"}, ApprovalNoted{"a", "c", FirstYes, "ada", "n"}, Rolled{3, &two, "x"}, Compacted{UpTo: 3, Summary: "s", Read: []string{"a"}}, Cleared{3, "ada"},

@@ -274,6 +274,8 @@ type Said struct {
 	Forgotten bool `json:"forgotten,omitempty"`
 	// Unreadable lists stream events that could not be read; the answer continued without them.
 	Unreadable []string `json:"unreadable,omitempty"`
+	// Received is how many bytes of an answer arrived before it was cut off, with thinking and arguments.
+	Received int `json:"received,omitempty"`
 	// Cost is the total cost in billionths of a dollar, as reported by the
 	// program that answered. It is used where no price is known.
 	Cost int64 `json:"cost,omitempty"`

@@ -15,10 +15,13 @@ func TestSettle(t *testing.T) {
 		how  How
 		want Nanos
 	}{
-		"the provider counted":   {chat.Said{Usage: counted, Blocks: chat.TextBlocks("much more than ten tokens of text, which do not matter")}, ByUsage, 450},
-		"refused before it sent": {chat.Said{Error: &chat.Failure{Kind: "rate_limit"}}, ByUsage, 0},
-		"the connection broke":   {chat.Said{Error: &chat.Failure{Kind: "network"}, Blocks: chat.TextBlocks("12345")}, Estimate, 200*3 + 2*15},
-		"aborted":                {chat.Said{Partial: true}, Estimate, 600},
+		"the provider counted":     {chat.Said{Usage: counted, Blocks: chat.TextBlocks("much more than ten tokens of text, which do not matter")}, ByUsage, 450},
+		"refused before it sent":   {chat.Said{Error: &chat.Failure{Kind: "rate_limit"}}, ByUsage, 0},
+		"the connection broke":     {chat.Said{Error: &chat.Failure{Kind: "network"}, Blocks: chat.TextBlocks("12345")}, Estimate, 200*3 + 2*15},
+		"nobody counted":           {chat.Said{Blocks: chat.Blocks{chat.Thinking{Text: "hm.."}, chat.Text{Text: "1234"}, chat.ToolUse{Args: []byte(`{"a":1}`)}}}, Estimate, 200*3 + 4*15},
+		"cut off while it thought": {chat.Said{Error: &chat.Failure{Kind: "overloaded"}, Received: 41}, Estimate, 200*3 + 11*15},
+		"silent for too long":      {chat.Said{Error: &chat.Failure{Kind: "stuck"}}, Estimate, 600},
+		"aborted":                  {chat.Said{Partial: true}, Estimate, 600},
 	} {
 		if got := (Entry{Reserved: 9}).Settle(price, 200, c.said); got.How != c.how || got.Settled != c.want || got.Reserved != 9 {
 			t.Errorf("%s: %+v", name, got)

@@ -73,6 +73,10 @@ func Stream(ctx context.Context, h model.Handle, p model.Prepared, said chat.Sai
 	if text.Len() > 0 {
 		said.Blocks = chat.TextBlocks(text.String())
 	}
+	said.Received = text.Len() + thinking.Len()
+	for _, n := range args {
+		said.Received += n
+	}
 	said.Partial = true
 	return said, failed
 }

@@ -35,23 +35,24 @@ func (p played) Stream(context.Context, model.Prepared) iter.Seq2[model.Chunk, e
 func TestStream(t *testing.T) {
 	t.Parallel()
 	done := model.Done{Blocks: chat.TextBlocks("hello you"), Stop: chat.StopEnd}
-	pieces := []model.Chunk{model.TextDelta{Text: "hello"}, model.ArgsDelta{Call: "1"}, model.ThinkingDelta{Text: "hm"}, model.TextDelta{Text: " you"}}
+	pieces := []model.Chunk{model.TextDelta{Text: "hello"}, model.ArgsDelta{Call: "1", Text: "{}"}, model.ThinkingDelta{Text: "hm"}, model.TextDelta{Text: " you"}}
 	for name, c := range map[string]struct {
 		m    played
 		text string
 		kind model.ErrorKind
+		got  int
 	}{
-		"whole":       {played{append(pieces[:4:4], done), nil}, "hello you", ""},
-		"cut":         {played{pieces[:1], &model.Error{Kind: model.Overloaded}}, "hello", model.Overloaded},
-		"no end mark": {played{pieces, nil}, "hello you", model.Network},
-		"nothing":     {played{nil, &model.Error{Kind: model.Auth}}, "", model.Auth},
+		"whole":       {played{append(pieces[:4:4], done), nil}, "hello you", "", 0},
+		"cut":         {played{pieces[:1], &model.Error{Kind: model.Overloaded}}, "hello", model.Overloaded, len("hello")},
+		"no end mark": {played{pieces, nil}, "hello you", model.Network, len("hello{}hm you")},
+		"nothing":     {played{nil, &model.Error{Kind: model.Auth}}, "", model.Auth, 0},
 	} {
 		var live []chat.Delta
 		said, err := Stream(t.Context(), model.Handle{Model: c.m, Name: "m"}, model.Prepared{}, chat.Said{Step: 2, Attempt: 3}, func(d chat.Delta) { live = append(live, d) })
-		if model.KindOf(err) != c.kind || said.Blocks.Text() != c.text || said.Partial != (err != nil) || said.Step != 2 || said.Attempt != 3 {
+		if model.KindOf(err) != c.kind || said.Blocks.Text() != c.text || said.Partial != (err != nil) || said.Step != 2 || said.Attempt != 3 || said.Received != c.got {
 			t.Errorf("%s: %+v, %v", name, said, err)
 		}
-		if name == "whole" && (len(live) != 3 || live[2].Offset != len("hello") || live[1].What != chat.DeltaThinking) {
+		if name == "whole" && (len(live) != 4 || live[3].Offset != len("hello") || live[2].What != chat.DeltaThinking) {
 			t.Errorf("%s: shown %+v", name, live)
 		}
 	}
