@@ -42,17 +42,9 @@ func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 	if ended {
 		return nil
 	}
-	c.Ceilings = h.setup.Budget.For(e.Thread, e.Agent, e.Payer, cmp.Or(e.Root, e.Run))
-	if h.maxCost > 0 {
-		if c.Ceilings == nil {
-			c.Ceilings = &ledger.Ceilings{Soft: h.setup.Budget.Soft}
-		}
-		c.Ceilings.Limits = append(c.Ceilings.Limits, ledger.Limit{Subject: e.Run, Ceiling: ledger.Ceiling{Scope: ledger.Task, Period: ledger.Once, Most: h.maxCost}})
-	}
-	if c.Ceilings != nil && !price.Known() {
-		return &ledger.Refusal{Stand: ledger.Stand{Limit: c.Ceilings.Limits[0]}, Unpriced: asked.Model}
-	}
-	return nil
+	under, err := h.setup.Budget.Under(e, h.maxCost, price)
+	c.Ceilings = under
+	return err
 }
 
 // settled returns the ledger entry of an attempt that has ended.

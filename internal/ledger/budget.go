@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -137,6 +138,22 @@ func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, ru
 		return nil
 	}
 	return &Ceilings{Limits: out, Soft: b.Soft}
+}
+
+// Under returns the ceilings of one call: those of its run and, if within is not 0, that amount for the run alone. A call whose price is not
+// known is refused if there are any.
+func (b Budget) Under(e Entry, within Nanos, price Price) (*Ceilings, error) {
+	under := b.For(e.Thread, e.Agent, e.Payer, cmp.Or(e.Root, e.Run))
+	if within > 0 {
+		if under == nil {
+			under = &Ceilings{Soft: b.Soft}
+		}
+		under.Limits = append(under.Limits, Limit{Subject: e.Run, Ceiling: Ceiling{Scope: Task, Period: Once, Most: within}})
+	}
+	if under != nil && !price.Known() {
+		return nil, &Refusal{Stand: Stand{Limit: under.Limits[0]}, Unpriced: e.Model}
+	}
+	return under, nil
 }
 
 // Stand says how much of a limit is used, not counting the call in question.

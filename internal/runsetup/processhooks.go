@@ -35,23 +35,25 @@ func (s *Setup) CompileHooks(ctx context.Context, row journal.Thread, payer chat
 	if err != nil {
 		return nil, err
 	}
-	return s.compileHooks(ctx, question{row: row, bot: bot, models: models, run: id.New(), payer: payer}, words)
+	return s.compileHooks(ctx, Question{Bot: bot, Models: models, Entry: ledger.Entry{Run: id.New(), Step: 1, Attempt: 1, Thread: row.ID, Agent: row.Agent, Payer: payer}}, words)
 }
 
-func (s *Setup) compileHooks(ctx context.Context, q question, words string) ([]background.Rule, error) {
+func (s *Setup) compileHooks(ctx context.Context, q Question, words string) ([]background.Rule, error) {
 	msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks("The instructions:\n"+words))
 	if err != nil {
 		return nil, err
 	}
-	q.system, q.messages, q.most = background.CompilePrompt, []*model.Message{msg}, compileMost
-	q.settings = chat.Settings{MaxTokens: background.CompileTokens, NoCache: true}
+	q.Most = compileMost
+	q.Request = func(int) (model.Request, error) {
+		return model.Request{Head: &model.Head{System: background.CompilePrompt}, Messages: []*model.Message{msg}, Settings: chat.Settings{MaxTokens: background.CompileTokens, NoCache: true}}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, compileTime)
 	defer cancel()
-	done, _, err := s.answer(ctx, q)
+	said, _, err := q.Ask(ctx, s.DB)
 	if err != nil {
 		return nil, fmt.Errorf("no model could read the instructions: %w", err)
 	}
-	return background.Read(done.Blocks.Text())
+	return background.Read(said.Blocks.Text())
 }
 
 // serve sets the run that the processes now belong to.
@@ -71,8 +73,7 @@ func (o *ownProcesses) Understand(ctx context.Context, words string) ([]backgrou
 		return nil, errors.New("no run is on")
 	}
 	call := tool.CallFrom(ctx).Key
-	rules, err := o.setup.compileHooks(ctx, question{row: h.row, bot: h.bot, models: h.models, model: h.model, run: runOf(call),
-		payer: payer(h.gate.Work).Person(), yes: h.gate.Choice.Snapshot().Yes}, words)
+	rules, err := o.setup.compileHooks(ctx, h.question(call), words)
 	if err != nil {
 		return nil, err
 	}

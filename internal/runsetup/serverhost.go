@@ -12,6 +12,7 @@ import (
 	"chorus/internal/config"
 	"chorus/internal/gate"
 	"chorus/internal/journal"
+	"chorus/internal/ledger"
 	"chorus/internal/model"
 	"chorus/internal/provider"
 	"chorus/internal/text"
@@ -27,6 +28,7 @@ type serverHost struct {
 	gate    *gate.Judge
 	models  *provider.Models
 	model   string // the model that the run asks for; "" means the agent's
+	maxCost ledger.Nanos
 }
 
 var _ mcp.Host = (*serverHost)(nil)
@@ -76,8 +78,7 @@ func (h *serverHost) Sample(ctx context.Context, call string, s mcp.Sampling) (m
 	if err := h.allowed(ctx, call, s); err != nil {
 		return mcp.Sampled{}, err
 	}
-	q := question{row: h.row, bot: h.bot, models: h.models, model: h.model, run: runOf(call), payer: payer(h.gate.Work).Person(), yes: h.gate.Choice.Snapshot().Yes,
-		system: s.System, settings: chat.Settings{MaxTokens: s.MaxTokens, Stop: s.Stop, NoCache: true}}
+	var messages []*model.Message
 	for _, m := range s.Messages {
 		role, from := model.User, chat.Participant{Kind: chat.System}
 		if m.Assistant {
@@ -87,12 +88,30 @@ func (h *serverHost) Sample(ctx context.Context, call string, s mcp.Sampling) (m
 		if err != nil {
 			return mcp.Sampled{}, err
 		}
-		q.messages = append(q.messages, msg)
+		messages = append(messages, msg)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleTime)
 	defer cancel()
-	done, name, err := h.setup.answer(ctx, q)
-	return mcp.Sampled{Text: done.Blocks.Text(), Model: name, Cut: done.Stop == chat.StopLength}, err
+	q := h.question(call)
+	q.Request = func(int) (model.Request, error) {
+		return model.Request{Head: &model.Head{System: s.System}, Messages: messages, Settings: chat.Settings{MaxTokens: s.MaxTokens, Stop: s.Stop, NoCache: true}}, nil
+	}
+	said, name, err := q.Ask(ctx, h.setup.DB)
+	if err != nil {
+		return mcp.Sampled{}, err
+	}
+	return mcp.Sampled{Text: said.Blocks.Text(), Model: name, Cut: said.Stop == chat.StopLength}, nil
+}
+
+// question is asked at the expense of the run, and within what that may spend. The time as the step distinguishes its entry from those of
+// the run's own requests and, after a restart, from earlier ones.
+func (h *serverHost) question(call string) Question {
+	who := payer(h.gate.Work).Person()
+	if who.String() == "" {
+		who = chat.Principal{Kind: chat.TheSystem, ID: h.row.Agent}
+	}
+	return Question{Bot: h.bot, Models: h.models, Model: h.model, Yes: h.gate.Choice.Snapshot().Yes, Within: h.maxCost,
+		Entry: ledger.Entry{Run: runOf(call), Root: h.row.Parent.Root, Step: int(time.Now().UnixMicro()), Attempt: 1, Thread: h.row.ID, Agent: h.row.Agent, Payer: who}}
 }
 
 func runOf(call string) string {
