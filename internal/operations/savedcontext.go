@@ -32,6 +32,7 @@ type ContextRef struct {
 // SavedContext is what an agent saw of a conversation when somebody saved it.
 type SavedContext struct {
 	ID          string    `json:"id"`
+	SessionID   string    `json:"sessionId" doc:"the session that was asked about; others in the same place may be saved in it too"`
 	Description string    `json:"description,omitempty"`
 	Summary     string    `json:"summary" doc:"what it is about, in a model's words"`
 	Messages    int       `json:"messages"`

@@ -287,9 +287,15 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 	return out, nil
 }
 
-// ForgetPrincipal removes what is stored about somebody besides their words: their name and roles.
+// ForgetPrincipal removes what is stored about somebody besides their words: their name and roles, and the answers that are kept for their
+// requests.
 func (db *DB) ForgetPrincipal(ctx context.Context, who string) error {
-	err := db.Write(ctx, func(tx database.Tx) error { return tx.Exec(`DELETE FROM principals WHERE id = ?`, who) })
+	err := db.Write(ctx, func(tx database.Tx) error {
+		if err := tx.Exec(`DELETE FROM kept_answers WHERE principal = ?`, who); err != nil {
+			return err
+		}
+		return tx.Exec(`DELETE FROM principals WHERE id = ?`, who)
+	})
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", who, err)
 	}

@@ -43,6 +43,16 @@ func TestKeptAnswers(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, c[3])
 		}
 	}
+	keep("secret", "d", `{"text":"words"}`)
+	for _, step := range []struct{ who, left string }{{"token:b", `d 201 {"text":"words"}`}, {"token:a", " 0 "}} {
+		if err := db.ForgetPrincipal(t.Context(), step.who); err != nil {
+			t.Fatal(err)
+		}
+		if got := recall("token:a", "secret", "POST /x"); got != step.left {
+			t.Errorf("after %s was forgotten: %q", step.who, got)
+		}
+	}
+	keep("k", "d1", `{"id":1}`)
 	now = now.Add(store.KeepAnswersFor)
 	if got := recall("token:a", "k", "POST /x"); got != " 0 " {
 		t.Errorf("after a day it is still there: %q", got)

@@ -57,13 +57,13 @@ func (o *Handler) SaveContext(ctx context.Context, by operation.Caller, in opera
 	if err != nil {
 		return operations.SavedContext{}, err
 	}
-	return o.shown(ctx, saved), nil
+	return o.shown(ctx, row, saved), nil
 }
 
 // shown is a saved context without secrets.
-func (o *Handler) shown(ctx context.Context, c store.SavedContext) operations.SavedContext {
+func (o *Handler) shown(ctx context.Context, row journal.Thread, c store.SavedContext) operations.SavedContext {
 	hide := o.redactor()
-	return operations.SavedContext{ID: c.ID, Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), Messages: c.Messages, SavedAt: c.At, By: c.By,
+	return operations.SavedContext{ID: c.ID, SessionID: row.ID.Thread(), Description: hide.Text(c.Description), Summary: hide.Text(c.Summary), Messages: c.Messages, SavedAt: c.At, By: c.By,
 		ByName: o.sessions.NameOf(ctx, c.By), Automatic: !c.Quiet.IsZero()}
 }
 
@@ -84,7 +84,7 @@ func (o *Handler) ListContexts(ctx context.Context, by operation.Caller, in oper
 	}
 	list, err := o.contexts.DB.SavedContexts(ctx, saved(by, row))
 	for _, c := range list {
-		out.Items = append(out.Items, o.shown(ctx, c))
+		out.Items = append(out.Items, o.shown(ctx, row, c))
 	}
 	return out, err
 }
@@ -101,9 +101,9 @@ func (o *Handler) named(ctx context.Context, by operation.Caller, in operations.
 
 // GetContext implements the operation of that name.
 func (o *Handler) GetContext(ctx context.Context, by operation.Caller, in operations.ContextRef) (out operations.SavedContext, err error) {
-	_, saved, err := o.named(ctx, by, in)
+	row, saved, err := o.named(ctx, by, in)
 	if err == nil {
-		out = o.shown(ctx, saved)
+		out = o.shown(ctx, row, saved)
 	}
 	return out, err
 }
@@ -121,7 +121,7 @@ func (o *Handler) RestoreContext(ctx context.Context, by operation.Caller, in op
 	if errors.Is(err, engine.ErrBusy) {
 		return out, running(row)
 	}
-	return operations.RestoredContext{SavedContext: o.shown(ctx, saved), Restored: n}, err
+	return operations.RestoredContext{SavedContext: o.shown(ctx, row, saved), Restored: n}, err
 }
 
 // DeleteContext implements the operation of that name.
@@ -141,7 +141,7 @@ func (o *Handler) DeleteContext(ctx context.Context, by operation.Caller, in ope
 	if err := o.contexts.Settings.TellForgotten(ctx, id.New(), Forgotten(settings.Forgotten{}, list)); err != nil {
 		return operations.SavedContext{}, err
 	}
-	return o.shown(ctx, saved), o.contexts.Remove(ctx, list)
+	return o.shown(ctx, row, saved), o.contexts.Remove(ctx, list)
 }
 
 // Nouns implements operation.Namer.
