@@ -30,14 +30,14 @@ func TestQuestionsAreChargedLikeRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ask := func(ctx context.Context, script string, entry ledger.Entry, within ledger.Nanos) (chat.Said, ledger.Entry, error) {
+	ask := func(ctx context.Context, script string, entry ledger.Entry, most ledger.Nanos) (chat.Said, ledger.Entry, error) {
 		t.Helper()
 		msg, err := model.NewMessage(model.User, chat.Participant{Kind: chat.System}, chat.TextBlocks(script))
 		if err != nil {
 			t.Fatal(err)
 		}
 		entry.Step, entry.Attempt, entry.Thread, entry.Agent, entry.Payer = 1, 1, thread, "chorus", a.Me()
-		q := runsetup.Question{Bot: bot, Models: models, Model: "demo/script", Entry: entry, Yes: true, Within: within, Request: func(int) (model.Request, error) {
+		q := runsetup.Question{Bot: bot, Models: models, Model: "demo/script", Entry: entry, Yes: true, Within: ledger.Within(entry.Run, chat.Terms{MaxCost: most}), Request: func(int) (model.Request, error) {
 			return model.Request{Head: &model.Head{System: "Answer."}, Messages: []*model.Message{msg}, Settings: chat.Settings{MaxTokens: 1000}}, nil
 		}}
 		said, _, err := q.Ask(ctx, a.DB)

@@ -15,6 +15,8 @@ type Terms struct {
 	Attended bool `json:"attended,omitempty"`
 	// MaxCost is the most that the run may spend, in billionths of a dollar; 0 leaves it to the budgets.
 	MaxCost int64 `json:"maxCost,omitempty"`
+	// Above are such limits of the runs that this one is a part of, the topmost first: "RUN=MOST", separated by commas.
+	Above string `json:"above,omitempty"`
 	// Tools lists the only tools of the run, separated by commas; "" means all of the agent's tools.
 	Tools string `json:"tools,omitempty"`
 }

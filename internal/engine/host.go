@@ -31,7 +31,7 @@ type host struct {
 	payer     chat.Principal
 	model     string
 	asked     chat.Asked
-	maxCost   int64                         // what this run may spend, in billionths of a dollar; 0: no limit of its own
+	within    []ledger.Limit                // what this run and those above it may spend
 	maxOutput int                           // tokens an answer of this run may have; 0: the model's maximum
 	warned    *ledger.Refusal               // the soft limit at which this run pauses to ask the room
 	asks      map[string]*approval.Approval // by id, until they are written
@@ -51,7 +51,7 @@ func newHost(a *actor, setup Setup, row journal.Thread) *host {
 
 func (h *host) began(run, model string, payer chat.Principal, s chat.Settings, t chat.Terms) {
 	h.run.Store(&run)
-	h.maxCost = t.MaxCost
+	h.within = ledger.Within(run, t)
 	h.model, h.payer, h.maxOutput = model, payer, ledger.MaxOutput(s)
 }
 

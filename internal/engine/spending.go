@@ -42,7 +42,7 @@ func (h *host) reserve(c *journal.Commit, asked chat.Asked) error {
 	if ended {
 		return nil
 	}
-	under, err := h.setup.Budget.Under(e, h.maxCost, price)
+	under, err := h.setup.Budget.Under(e, h.within, price)
 	c.Ceilings = under
 	return err
 }

@@ -24,7 +24,11 @@ const (
 	Person  Scope = "person"
 	Role    Scope = "role"
 	Task    Scope = "task"
+	Run     Scope = "run" // what somebody gave one run, for it and all that it starts; in no configuration
 )
+
+// OfRuns reports whether the subjects of a scope are runs.
+func (s Scope) OfRuns() bool { return s == Task || s == Run }
 
 // Period is how long a ceiling counts before it starts again. Days and months are
 // in UTC, so that every process on a home uses the same ones.
@@ -140,15 +144,15 @@ func (b Budget) For(thread chat.ThreadID, agent string, payer chat.Principal, ru
 	return &Ceilings{Limits: out, Soft: b.Soft}
 }
 
-// Under returns the ceilings of one call: those of its run and, if within is not 0, that amount for the run alone. A call whose price is not
-// known is refused if there are any.
-func (b Budget) Under(e Entry, within Nanos, price Price) (*Ceilings, error) {
+// Under returns the ceilings of one call: those of the budget, and what its run and those above it may spend. A call whose price is not known
+// is refused if there are any.
+func (b Budget) Under(e Entry, within []Limit, price Price) (*Ceilings, error) {
 	under := b.For(e.Thread, e.Agent, e.Payer, cmp.Or(e.Root, e.Run))
-	if within > 0 {
+	if len(within) > 0 {
 		if under == nil {
 			under = &Ceilings{Soft: b.Soft}
 		}
-		under.Limits = append(under.Limits, Limit{Subject: e.Run, Ceiling: Ceiling{Scope: Task, Period: Once, Most: within}})
+		under.Limits = append(under.Limits, within...)
 	}
 	if under != nil && !price.Known() {
 		return nil, &Refusal{Stand: Stand{Limit: under.Limits[0]}, Unpriced: e.Model}
@@ -173,7 +177,7 @@ func (s Stand) Left() Nanos { return max(0, s.Most-s.Used()) }
 // AtSoft reports whether the share is used at which people are asked. It is false for
 // tasks: a task ends with its run, so there is nothing to continue.
 func (s Stand) AtSoft(share float64) bool {
-	return s.Scope != Task && share > 0 && share < 1 && float64(s.Used()) >= share*float64(s.Most)
+	return !s.Scope.OfRuns() && share > 0 && share < 1 && float64(s.Used()) >= share*float64(s.Most)
 }
 
 // Judge checks a reservation against all limits. It returns the refusal of the first limit that
@@ -247,6 +251,8 @@ func (c Ceiling) Key() string {
 	switch c.Scope {
 	case Task:
 		return "budgets.task"
+	case Run:
+		return "its budget_usd"
 	case Role:
 		return "budgets.role." + c.Role + "." + string(c.Period)
 	default:
@@ -260,6 +266,8 @@ func (l Limit) Name() string {
 	switch l.Scope {
 	case Task:
 		return "the budget for one task"
+	case Run:
+		return "the budget of the run and what it starts"
 	case Role:
 		who = "everybody with the role " + l.Role
 	case Agent:

@@ -84,6 +84,9 @@ func TestSentences(t *testing.T) {
 			"$5.00 of $5.00 is spent, and it may cost up to $0.0000. It resets on the first of next month (UTC); or raise budgets.role.guest.month."},
 		"task": {stand(ledger.Task, ledger.Once, 500*cent, 0), cent, "the budget for one task does not allow this call: " +
 			"$5.00 of $5.00 is spent, and it may cost up to $0.01. Give it less to do at once, or raise budgets.task."},
+		"a run": {stand(ledger.Run, ledger.Once, 500*cent, 0), cent, "the budget of the run and what it starts does not allow this call: " +
+			"$5.00 of $5.00 is spent, and it may cost up to $0.01. Give it less to do at once, or raise its budget_usd."},
+		"no soft for a run":  {stand(ledger.Run, ledger.Once, 490*cent, 0), cent, ""},
 		"no soft for a task": {stand(ledger.Task, ledger.Once, 490*cent, 0), cent, ""},
 		"soft": {stand(ledger.Agent, ledger.Day, 400*cent, 0), cent, "the budget of agent local:ada for one day is nearly used up: " +
 			"$4.00 of $5.00. Say \"go on\" to use the rest; you will not be asked again today."},

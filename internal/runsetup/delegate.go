@@ -163,9 +163,7 @@ func (s *Setup) childTerms(row journal.Thread, run *transcript.Run, task delegat
 	}
 	t.MaxSteps = task.MaxSteps
 	t.Tools = strings.Join(narrowed(t.Tools, task.Tools), ",")
-	if most := ledger.FromUSD(task.BudgetUSD); most > 0 && (t.MaxCost == 0 || most < t.MaxCost) {
-		t.MaxCost = most
-	}
+	t.Above, t.MaxCost = ledger.Below(run.ID, t), ledger.FromUSD(task.BudgetUSD)
 	return t, nil
 }
 

@@ -22,9 +22,9 @@ type Question struct {
 	Model  string // "" means the agent's model
 	// Entry says who pays, and for what: run, root, step, attempt, thread, agent and payer.
 	Entry   ledger.Entry
-	Yes     bool         // no soft limit applies, since nobody is asked
-	Within  ledger.Nanos // most that its run may cost; 0: whatever the budgets allow
-	Most    ledger.Nanos // most that the answer may cost; 0: whatever the budgets allow
+	Yes     bool           // no soft limit applies, since nobody is asked
+	Within  []ledger.Limit // what its run and those above it may spend
+	Most    ledger.Nanos   // most that the answer may cost; 0: whatever the budgets allow
 	Request func(window int) (model.Request, error)
 }
 

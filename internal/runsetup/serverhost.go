@@ -27,8 +27,7 @@ type serverHost struct {
 	profile string
 	gate    *gate.Judge
 	models  *provider.Models
-	model   string // the model that the run asks for; "" means the agent's
-	maxCost ledger.Nanos
+	terms   chat.Terms // of the run
 }
 
 var _ mcp.Host = (*serverHost)(nil)
@@ -110,7 +109,7 @@ func (h *serverHost) question(call string) Question {
 	if who.String() == "" {
 		who = chat.Principal{Kind: chat.TheSystem, ID: h.row.Agent}
 	}
-	return Question{Bot: h.bot, Models: h.models, Model: h.model, Yes: h.gate.Choice.Snapshot().Yes, Within: h.maxCost,
+	return Question{Bot: h.bot, Models: h.models, Model: h.terms.Model, Yes: h.gate.Choice.Snapshot().Yes, Within: ledger.Within(runOf(call), h.terms),
 		Entry: ledger.Entry{Run: runOf(call), Root: h.row.Parent.Root, Step: int(time.Now().UnixMicro()), Attempt: 1, Thread: h.row.ID, Agent: h.row.Agent, Payer: who}}
 }
 

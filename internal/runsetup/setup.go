@@ -289,7 +289,7 @@ func (s *Setup) forRun(ctx context.Context, row journal.Thread, work engine.Work
 	if err != nil {
 		return engine.Setup{}, err
 	}
-	host := &serverHost{setup: s, row: row, bot: bot, profile: rules.Name(), gate: g, models: models, model: now.Model, maxCost: now.MaxCost}
+	host := &serverHost{setup: s, row: row, bot: bot, profile: rules.Name(), gate: g, models: models, terms: now}
 	offered, err := s.offer(ctx, b, row.ID, bot, who, g, now, serverTerms{plan: plan, host: host})
 	if err != nil {
 		return engine.Setup{}, err

@@ -19,6 +19,11 @@ const (
 		LEFT JOIN spent s ON s.scope = c.scope AND s.whose = ? AND s.period = ? WHERE c.scope = ? AND c.unit = ?`
 	queryTask = `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
 		FROM ledger WHERE run_id = ? OR root_run <> '' AND root_run = ?`
+	// For a run in the middle: its own requests, and those in the threads that it started and that these started.
+	queryPart = `WITH RECURSIVE below(id) AS (SELECT id FROM threads WHERE parent <> '' AND parent_run = ? AND parent IN (SELECT thread_id FROM ledger WHERE run_id = ?)
+			UNION SELECT t.id FROM threads t JOIN below ON t.parent = below.id WHERE t.parent <> '')
+		SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0)
+		FROM ledger WHERE root_run <> '' AND root_run = ? AND (run_id = ? OR thread_id IN (SELECT id FROM below))`
 
 	queryAsked  = `SELECT count(*) FROM budget_asked WHERE key = ? AND whose = ? AND period = ? AND most = ?`
 	insertAsked = `INSERT INTO budget_asked (key, whose, period, most, at) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
@@ -34,7 +39,7 @@ func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error
 	at := database.Time(now)
 	stands := make([]ledger.Stand, len(c.Limits))
 	for i, l := range c.Limits {
-		s, err := standing(tx, l, at)
+		s, err := standing(tx, l, e.Root, at)
 		if err != nil {
 			return err
 		}
@@ -54,12 +59,15 @@ func keepTo(tx database.Tx, c *ledger.Ceilings, e ledger.Entry, now int64) error
 	return nil
 }
 
-// standing reads what counts against a limit.
-func standing(tx database.Tx, l ledger.Limit, at time.Time) (ledger.Stand, error) {
+// standing reads what counts against a limit. root is the topmost run, if an agent started the one in question.
+func standing(tx database.Tx, l ledger.Limit, root string, at time.Time) (ledger.Stand, error) {
 	s := ledger.Stand{Limit: l}
-	if l.Scope == ledger.Task {
+	if l.Scope.OfRuns() {
 		if err := tx.Alone("task " + l.Subject); err != nil { // children of one run reserve on threads of their own
 			return s, err
+		}
+		if root != "" && l.Subject != root {
+			return s, tx.Row(queryPart, []any{l.Subject, l.Subject, root, l.Subject}, &s.Open, &s.Settled)
 		}
 		return s, tx.Row(queryTask, []any{l.Subject, l.Subject}, &s.Open, &s.Settled)
 	}
@@ -86,7 +94,7 @@ func (db *DB) Standing(ctx context.Context, limits []ledger.Limit) ([]ledger.Sta
 	for _, l := range limits {
 		query, args := `SELECT coalesce(sum(CASE WHEN how = '' THEN reserved ELSE 0 END), 0), coalesce(sum(settled), 0) FROM ledger WHERE at >= ? AND (run_id = ? OR root_run <> '' AND root_run = ?)`,
 			[]any{database.Micros(l.Period.Begin(now)), l.Subject, l.Subject}
-		if l.Scope != ledger.Task {
+		if !l.Scope.OfRuns() {
 			column := dayColumns(db.says)[counter(l.Scope)]
 			if column == "" {
 				return nil, fmt.Errorf("how far budgets are used: there is no scope %q", l.Scope)
