@@ -160,7 +160,7 @@ func repairArgs(block Block) Block {
 		return block
 	}
 	switch {
-	case len(bytes.TrimSpace(use.Args)) == 0:
+	case len(bytes.Trim(use.Args, " \t\r\n")) == 0:
 		use.Args = json.RawMessage(`{}`)
 	case !json.Valid(use.Args):
 		quoted, _ := json.Marshal(string(use.Args))

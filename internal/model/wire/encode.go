@@ -64,7 +64,7 @@ func AppendFloat(dst []byte, f float64) []byte { return strconv.AppendFloat(dst,
 // model wrote something else, that is kept under "_raw". Text that is not JSON gives the same bytes as
 // the same text as a JSON string, which is how the journal stores it.
 func Args(raw json.RawMessage) []byte {
-	trimmed := bytes.TrimSpace(raw)
+	trimmed := bytes.Trim(raw, " \t\r\n") // what JSON calls space, and no more
 	switch {
 	case len(trimmed) == 0:
 		return []byte("{}")

@@ -197,7 +197,7 @@ func TestArgsAreAlwaysAnObject(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		raw := json.RawMessage(rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
-			`{}`, ` {"a":1} `, `[1]`, `"x"`, `null`, `{"a":`, "\xff\xfe", `1e5`, ``,
+			`{}`, ` {"a":1} `, `[1]`, `"x"`, `null`, `{"a":`, "\xff\xfe", `1e5`, ``, "0\u00a0", "\u00a0",
 		})).Draw(t, "raw"))
 		got := Args(raw)
 		var object map[string]any
