@@ -7,7 +7,8 @@ import (
 	"chorus/internal/chat"
 )
 
-// Within returns what a run and those above it may spend, each with everything below it, the topmost first.
+// Within returns what a run and those above it may spend, each with everything below it, the topmost first:
+// transactions lock them in this order, so that two of one task never wait for each other.
 func Within(run string, t chat.Terms) (out []Limit) {
 	for part := range strings.SplitSeq(Below(run, t), ",") {
 		name, most, _ := strings.Cut(part, "=")

@@ -56,7 +56,7 @@ var (
 		HTTP:   []operation.HTTP{{Route: "POST /api/sessions/{id}/contexts", ID: "saveContext", Tag: "sessions", Body: "NewContext", Status: 201}},
 		CLI:    []operation.CLI{{Words: "context save", Args: "ID", Example: "  chorus context save 01k3 --description \"before the rewrite\""}},
 		Slash: []operation.Slash{{Words: "context save", Options: "description id", Help: "Save the conversation with a summary; nothing is cleared", Example: "description:before the change",
-			Show: "Saved as `{id}`: {messages} messages. Nothing was cleared.\n> {summary:1200}\n`/context restore {id}` brings it back."}},
+			Show: "Saved as `{id}`: {messages} messages. Nothing was cleared.\n`/context restore {id:8}` brings it back.\n> {summary:1200}"}},
 		MCP:  "context_save",
 		Done: "{messages} messages are saved as {id}; nothing was cleared"}, SavedContexts.SaveContext)
 
