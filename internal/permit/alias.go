@@ -197,6 +197,7 @@ func (n *names) addOldForms(tool, detail string, m mentionedNames) {
 // mentions returns the alias tools that some rule could match.
 func mentions(lists ...[]rule) map[string]bool {
 	m := map[string]bool{}
+	var n nfa
 	consider := func(tool string) {
 		if m[tool] {
 			return
@@ -204,7 +205,7 @@ func mentions(lists ...[]rule) map[string]bool {
 		spans := []shell.Span{{Text: "tool:" + tool}, {Gap: true}}
 		for _, list := range lists {
 			for i := range list {
-				if !list[i].matchesAll && list[i].couldMatch(spans) {
+				if !list[i].matchesAll && list[i].couldMatch(&n, spans) {
 					m[tool] = true
 					return
 				}

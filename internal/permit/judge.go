@@ -218,7 +218,8 @@ type shellJudge struct {
 	hasCommand    bool // some part needs a rule of its own
 	oneName       bool // no rule uses another name of the tool
 	nameBuf       [1]string
-	spans         []shell.Span // reused between parts
+	spans         []shell.Span // reused between parts, like nfa
+	nfa           nfa
 	out           []Decision
 }
 
@@ -360,7 +361,7 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 	}
 	for _, name := range part.MaybeNames() {
 		spans := []shell.Span{{Text: name}, {Gap: true}}
-		if r := couldMatch(s.profile.deny, spans); r != nil {
+		if r := couldMatch(&s.nfa, s.profile.deny, spans); r != nil {
 			return "could be denied by " + r.pattern
 		}
 	}
@@ -372,14 +373,14 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 	} else {
 		s.spans = part.AppendSpans(s.spans[:0], s.tool)
 	}
-	r := couldMatch(s.profile.deny, s.spans)
+	r := couldMatch(&s.nfa, s.profile.deny, s.spans)
 	if r == nil && s.tool != "bash" {
 		s.spans = part.AppendSpans(s.spans[:0], "bash")
-		r = couldMatch(s.profile.deny, s.spans)
+		r = couldMatch(&s.nfa, s.profile.deny, s.spans)
 	}
 	if r == nil {
 		if s.spans = part.AppendGitSpans(s.spans[:0]); len(s.spans) > 0 {
-			r = couldMatch(s.profile.deny, s.spans)
+			r = couldMatch(&s.nfa, s.profile.deny, s.spans)
 		}
 	}
 	if r == nil {
@@ -412,9 +413,9 @@ func (s *shellJudge) namesFile(part *shell.Part) bool {
 	return false
 }
 
-func couldMatch(rules []rule, spans []shell.Span) *rule {
+func couldMatch(n *nfa, rules []rule, spans []shell.Span) *rule {
 	for i := range rules {
-		if rules[i].couldMatch(spans) {
+		if rules[i].couldMatch(n, spans) {
 			return &rules[i]
 		}
 	}

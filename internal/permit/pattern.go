@@ -16,6 +16,10 @@ import (
 // maxPatternLen keeps one rule from slowing down every decision.
 const maxPatternLen = 4096
 
+// deepPattern is a number of parentheses with which a pattern surely stays below the nesting that the regexp package
+// allows: 1000 levels, of which a pair of parentheses needs four at most.
+const deepPattern = 200
+
 // rule is one compiled pattern.
 type rule struct {
 	pattern    string
@@ -83,12 +87,14 @@ func compilePattern(list string, index int, pattern string) (rule, error) {
 		return bad(0, err.Error(), "")
 	}
 	whole := `(?s:\A(?:` + closeQuote(pattern) + `)\z)`
-	if _, err := syntax.Parse(whole, syntax.Perl); err != nil { // slightly more nested than the pattern itself
-		return bad(0, err.Error(), "")
+	if strings.Count(pattern, "(") > deepPattern {
+		if _, err := syntax.Parse(whole, syntax.Perl); err != nil { // slightly more nested than the pattern itself
+			return bad(0, err.Error(), "")
+		}
 	}
 	prefix, _ := prog.Prefix()
 	r := rule{pattern: pattern, matchesAll: pattern == ".*", prefix: prefix, prefixOnly: pattern == regexp.QuoteMeta(prefix)+".*", re: lazy.Lazy(whole), prog: prog}
-	r.noShell = !r.couldMatch([]shell.Span{{Text: "tool:bash:"}, {Gap: true}})
+	r.noShell = !r.couldMatch(new(nfa), []shell.Span{{Text: "tool:bash:"}, {Gap: true}})
 	r.allShell = !r.noShell && r.coversShell()
 	return r, nil
 }
@@ -159,7 +165,7 @@ var probes = []string{"tool:bash:", "tool:bash:\x01Zq9 '$`\"\\~\n;|&<>(){}*é", 
 // coversShell reports whether a pattern covers every shell command, like ".*".
 func (r *rule) coversShell() bool {
 	for _, p := range probes {
-		if !r.couldMatch([]shell.Span{{Text: p}}) || !r.matches(p) { // the first check rules out most rules without compiling
+		if !r.couldMatch(new(nfa), []shell.Span{{Text: p}}) || !r.matches(p) { // the first check rules out most rules without compiling
 			return false
 		}
 	}
@@ -167,8 +173,9 @@ func (r *rule) coversShell() bool {
 }
 
 // couldMatch reports whether the rule matches for some contents of the gaps. It may err towards
-// true, never towards false: assertions inside a pattern count as true.
-func (r *rule) couldMatch(spans []shell.Span) bool {
+// true, never towards false: assertions inside a pattern count as true. It runs on n, whose memory
+// the next call may use again.
+func (r *rule) couldMatch(n *nfa, spans []shell.Span) bool {
 	if r.matchesAll {
 		return true
 	}
@@ -178,7 +185,7 @@ func (r *rule) couldMatch(spans []shell.Span) bool {
 	if r.prefixOnly {
 		return true
 	}
-	n := newNFA(r.prog)
+	n.begin(r.prog)
 	for _, s := range spans {
 		if s.Gap {
 			n.widen()
@@ -215,18 +222,22 @@ func (r *rule) couldBegin(spans []shell.Span) bool {
 // nfa runs a compiled pattern over partly unknown text, which the regexp package cannot do.
 type nfa struct {
 	prog  *syntax.Prog
-	mark  []int // round in which each state was last added
-	round int
+	mark  []uint32 // round in which each state was last added
+	round uint32
 	list  []uint32
 	spare []uint32
 	stack []uint32
 }
 
-func newNFA(prog *syntax.Prog) *nfa {
-	n := &nfa{prog: prog, mark: make([]int, len(prog.Inst))}
+// begin prepares for a pattern. Marks that another pattern left are of earlier rounds.
+func (n *nfa) begin(prog *syntax.Prog) {
+	n.prog = prog
+	if len(n.mark) < len(prog.Inst) {
+		n.mark, n.round = make([]uint32, len(prog.Inst)), 0
+	}
+	n.list = n.list[:0]
 	n.nextRound()
 	n.add(uint32(prog.Start), false)
-	return n
 }
 
 // nextRound begins a new round and returns the states of the previous one.

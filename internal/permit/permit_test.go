@@ -293,3 +293,23 @@ func TestGitDirectoriesAreAskedForInASandbox(t *testing.T) {
 		t.Errorf("%s by the rule %s", got.Verdict, got.Decision.Rule)
 	}
 }
+
+// However deep a pattern is nested, it is refused when it is compiled, or its regexp works.
+func TestDeepPatterns(t *testing.T) {
+	t.Parallel()
+	for _, group := range []string{"(a|b%s)*", "(?:%s)", "(a%s)?"} {
+		accepted := 0
+		for depth := 1; depth < maxPatternLen/len(group); depth++ {
+			open, end, _ := strings.Cut(group, "%s")
+			r, err := compilePattern(ListAllow, 0, strings.Repeat(open, depth)+"x"+strings.Repeat(end, depth))
+			if err != nil {
+				break
+			}
+			r.re() // panics if the regexp cannot be compiled
+			accepted = depth
+		}
+		if accepted < 100 {
+			t.Errorf("%q can be nested only %d times", group, accepted)
+		}
+	}
+}

@@ -43,13 +43,14 @@ func (p *Profile) possible(tool string) bool {
 			return false
 		}
 	}
+	var n nfa
 	for _, begin := range slices.Concat(always, optionalPrefixes(ours)) {
 		spans := []shell.Span{{Text: begin}, {Gap: true}}
-		if couldMatch(p.allow, spans) != nil || couldMatch(p.ask, spans) != nil {
+		if couldMatch(&n, p.allow, spans) != nil || couldMatch(&n, p.ask, spans) != nil {
 			return true
 		}
 		// It is not known yet who will ask, so a restricted rule may apply.
-		if !p.resolved && slices.ContainsFunc(p.scoped, func(s scoped) bool { return s.list != ListDeny && s.rule.couldMatch(spans) }) {
+		if !p.resolved && slices.ContainsFunc(p.scoped, func(s scoped) bool { return s.list != ListDeny && s.rule.couldMatch(&n, spans) }) {
 			return true
 		}
 	}
