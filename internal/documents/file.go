@@ -116,15 +116,14 @@ func (c *Copies) noLinkAbove(k Kind, name string) error {
 func (c *Copies) inTrees(k Kind) []string {
 	var out []string
 	for _, pattern := range k.Trees {
-		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
-		for _, top := range tops {
+		for _, top := range c.glob(pattern) {
 			found := 0
 			c.walk(top, func(name string, d fs.DirEntry) bool {
 				if d.IsDir() || !k.owns(name) {
 					return true
 				}
 				if found++; found > mostInTree {
-					c.tell(fmt.Sprintf("%s has more than %d files; those behind %s stay on this machine", top, mostInTree, name))
+					c.tell(fmt.Sprintf("%s has more than %d files; those behind %s stay on this machine", c.Path(top), mostInTree, name))
 					return false
 				}
 				out = append(out, name)
@@ -137,12 +136,7 @@ func (c *Copies) inTrees(k Kind) []string {
 
 // walk goes through a tree by name until do returns false. Its top may be a link.
 func (c *Copies) walk(top string, do func(name string, d fs.DirEntry) bool) {
-	rel, err := filepath.Rel(c.Home.Dir(), top)
-	if err != nil {
-		return
-	}
-	rel = filepath.ToSlash(rel)
-	_ = fs.WalkDir(os.DirFS(top), ".", func(at string, d fs.DirEntry, err error) error {
+	_ = fs.WalkDir(os.DirFS(c.Path(top)), ".", func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			if d != nil && d.IsDir() {
@@ -154,7 +148,7 @@ func (c *Copies) walk(top string, do func(name string, d fs.DirEntry) bool) {
 				return fs.SkipDir
 			}
 			return nil
-		case !do(path.Join(rel, at), d):
+		case !do(path.Join(top, at), d):
 			return fs.SkipAll
 		}
 		return nil

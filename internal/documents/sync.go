@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -171,10 +172,9 @@ func (c *Copies) files(only string) []string {
 			if only != "" && pattern != only {
 				continue
 			}
-			paths, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
-			for _, at := range paths {
-				if rel, err := filepath.Rel(c.Home.Dir(), at); err == nil && k.owns(filepath.ToSlash(rel)) {
-					out = append(out, filepath.ToSlash(rel))
+			for _, name := range c.glob(pattern) {
+				if k.owns(name) {
+					out = append(out, name)
 				}
 			}
 		}
@@ -188,8 +188,10 @@ func matches(pattern, name string) bool {
 	return pattern == "" || ok
 }
 
-func escapeGlob(dir string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir)
+// glob returns the names in the home that match a pattern of ours.
+func (c *Copies) glob(pattern string) []string {
+	names, _ := fs.Glob(os.DirFS(c.Home.Dir()), pattern) // our patterns are valid
+	return names
 }
 
 func (c *Copies) look(ctx context.Context, k Kind, name string) (action, copyFile, Head, error) {

@@ -3,6 +3,7 @@ package documents
 import (
 	"context"
 	"io/fs"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -83,11 +84,18 @@ func (c *Copies) folders() []string {
 	for _, k := range c.Kinds {
 		out = append(out, c.treeFolders(k)...)
 		for _, pattern := range k.Patterns {
-			dir := filepath.Dir(filepath.FromSlash(pattern))
-			for ; dir != "."; dir = filepath.Dir(dir) {
-				found, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), dir)) // our patterns are valid
-				out = append(out, found...)
-			}
+			out = append(out, c.above(pattern)...)
+		}
+	}
+	return out
+}
+
+// above returns the folders in which files that match a pattern are or would be.
+func (c *Copies) above(pattern string) []string {
+	var out []string
+	for dir := path.Dir(pattern); dir != "."; dir = path.Dir(dir) {
+		for _, name := range c.glob(dir) {
+			out = append(out, c.Path(name))
 		}
 	}
 	return out
@@ -97,8 +105,7 @@ func (c *Copies) folders() []string {
 func (c *Copies) treeFolders(k Kind) []string {
 	var out []string
 	for _, pattern := range k.Trees {
-		tops, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), filepath.FromSlash(pattern))) // our patterns are valid
-		for _, top := range tops {
+		for _, top := range c.glob(pattern) {
 			c.walk(top, func(name string, d fs.DirEntry) bool {
 				if d.IsDir() {
 					out = append(out, c.Path(name))
@@ -106,10 +113,7 @@ func (c *Copies) treeFolders(k Kind) []string {
 				return len(out) < mostInTree
 			})
 		}
-		for dir := filepath.Dir(filepath.FromSlash(pattern)); dir != "."; dir = filepath.Dir(dir) {
-			found, _ := filepath.Glob(filepath.Join(escapeGlob(c.Home.Dir()), dir))
-			out = append(out, found...)
-		}
+		out = append(out, c.above(pattern)...)
 	}
 	return out
 }

@@ -75,6 +75,9 @@ var addressed = pattern.Lazy(`^\s*(?:(?:<@[^>\s]{1,80}>|@[^\s/]{1,80}(?: [^\s/]{
 // Called splits a prompt that calls a skill by its name: "/review src/a.go" and "/skill review
 // src/a.go" call review. On chat platforms the agent's own name may come before it.
 func Called(prompt string) (name, args string, ok bool) {
+	if begin := strings.TrimLeft(prompt, " \t\n\f\r"); begin == "" || strings.IndexByte("/@<", begin[0]) < 0 {
+		return "", "", false // most prompts: the expression below takes a while to compile
+	}
 	rest, ok := strings.CutPrefix(addressed().ReplaceAllString(prompt, ""), "/")
 	if !ok {
 		return "", "", false
