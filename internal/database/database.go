@@ -59,9 +59,7 @@ type DB struct {
 	w       *writer   // SQLite's
 	pg      *postgres // PostgreSQL's; one of the two is nil
 	health  *health
-	readers *sql.DB       // SQLite's
-	reading chan struct{} // closed when the first reader is open or failed to open
-	reads   stmtCache
+	readers *readers // SQLite's
 	closed  sync.Once
 }
 
@@ -87,28 +85,16 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := ensureFile(path, o.Left); err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, now: o.Now, reading: make(chan struct{})}
-	if db.readers, err = sql.Open(driverName, dsn(path, readerPragmas, onlyExisting)); err != nil {
+	db := &DB{path: path, now: o.Now}
+	// The first reader is opened while the writer is: each connection reads the whole schema, which takes milliseconds.
+	if db.readers, err = openReaders(ctx, path); err != nil {
 		return nil, Explain(path, err)
 	}
-	// Two readers are enough that a long page does not delay a short query.
-	// Each open connection costs memory for its page cache.
-	db.readers.SetMaxOpenConns(2)
-	db.readers.SetMaxIdleConns(2)
-	go db.openReader(ctx)
 	if db.w, err = openWriter(ctx, path, o); err != nil {
-		<-db.reading
-		return nil, errors.Join(Explain(path, err), db.readers.Close())
+		return nil, errors.Join(Explain(path, err), db.readers.close())
 	}
 	db.health = db.w.health
 	return db, nil
-}
-
-// openReader opens the first reader while the writer is being opened, because each connection reads
-// the whole schema, which takes milliseconds. An error appears again at the first query.
-func (db *DB) openReader(ctx context.Context) {
-	defer close(db.reading)
-	_ = db.readers.PingContext(ctx)
 }
 
 // openServer is Open for a database on a server.
@@ -136,8 +122,7 @@ func (db *DB) Close() (err error) {
 	first := false
 	db.closed.Do(func() {
 		first = true
-		<-db.reading
-		err = errors.Join(err, db.reads.close(), db.readers.Close())
+		err = errors.Join(err, db.readers.close())
 	})
 	if !first {
 		return nil
@@ -199,40 +184,6 @@ func wasThere(path string, more func() []string) error {
 	return &Problem{What: ErrMissing, Path: path, Cause: fmt.Errorf("still there: %s", strings.Join(left, ", "))}
 }
 
-// stmtCache keeps a prepared statement per query text.
-type stmtCache struct {
-	mu    sync.Mutex
-	stmts map[string]*sql.Stmt
-}
-
-func (c *stmtCache) get(ctx context.Context, query string, prepare func(context.Context, string) (*sql.Stmt, error)) (*sql.Stmt, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if st, ok := c.stmts[query]; ok {
-		return st, nil
-	}
-	st, err := prepare(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if c.stmts == nil {
-		c.stmts = make(map[string]*sql.Stmt)
-	}
-	c.stmts[query] = st
-	return st, nil
-}
-
-func (c *stmtCache) close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var err error
-	for _, st := range c.stmts {
-		err = errors.Join(err, st.Close())
-	}
-	c.stmts = nil
-	return err
-}
-
 // do runs a job and waits for its end.
 func (db *DB) do(ctx context.Context, j *job) error {
 	if db.pg != nil {
@@ -250,22 +201,9 @@ func (db *DB) Query(ctx context.Context, query string, args []any, scan func(*sq
 	if db.w.isClosed() {
 		return ErrClosed
 	}
-	err := Explain(db.path, db.read(ctx, query, args, scan))
+	err := Explain(db.path, db.readers.query(ctx, query, args, scan))
 	db.health.saw(err)
 	return err
-}
-
-func (db *DB) read(ctx context.Context, query string, args []any, scan func(*sql.Rows) error) error {
-	select {
-	case <-db.reading:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	st, err := db.reads.get(ctx, query, db.readers.PrepareContext)
-	if err != nil {
-		return err
-	}
-	return ScanAll(scan)(st.QueryContext(ctx, args...))
 }
 
 // Count runs a query that returns one number.

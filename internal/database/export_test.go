@@ -15,7 +15,9 @@ func ReadGuard(path string) (*guardState, error) { return readGuard(path) }
 func WriteGuard(path string, g *guardState) error { return g.write(path) }
 
 // MarkOf is how far a database has come.
-func MarkOf(ctx context.Context, db *DB) (Mark, string, error) { return markOf(ctx, db.readers) }
+func MarkOf(ctx context.Context, db *DB) (Mark, string, error) {
+	return markOf(ctx, db.readers.first.pool)
+}
 
 // Before reports whether one of two marks is the older one.
 func Before(m, other Mark) bool { return m.before(other) }
@@ -25,3 +27,8 @@ func ForgetProbe(db *DB) { db.health.probed = time.Time{} }
 
 // Saw lets a database know of an error.
 func Saw(db *DB, err error) { db.health.saw(err) }
+
+// Readers is how many reading connections are open.
+func Readers(db *DB) int {
+	return db.readers.first.pool.Stats().OpenConnections + db.readers.second.pool.Stats().OpenConnections
+}

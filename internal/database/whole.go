@@ -30,7 +30,12 @@ func (db *DB) ReadAsOfNow(ctx context.Context, read func(Reader) error) error {
 		}
 		return db.pg.explain(read(tx))
 	}
-	conn, err := db.readers.Conn(ctx)
+	r, err := db.readers.take(ctx)
+	if err != nil {
+		return Explain(db.path, err)
+	}
+	defer r.giveBack()
+	conn, err := r.pool.Conn(ctx)
 	if err != nil {
 		return Explain(db.path, err)
 	}
