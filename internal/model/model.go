@@ -12,6 +12,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"iter"
 	"sync"
 
@@ -45,10 +46,12 @@ type Message struct {
 	From   chat.Participant // who spoke, for transforms that show names
 	Blocks chat.Blocks
 
-	sum [sha256.Size]byte
+	sum      [sha256.Size]byte
+	calls    []string
+	pictures []chat.Image
 
-	mu   sync.Mutex
-	wire map[string]Wire
+	mu    sync.Mutex
+	wires []*Wire
 }
 
 // Wire is a message as one provider sends it: its bytes, and the position
@@ -56,6 +59,8 @@ type Message struct {
 type Wire struct {
 	Bytes  []byte
 	MarkAt int
+
+	form string
 }
 
 // NewMessage returns a message with its fingerprint.
@@ -66,8 +71,28 @@ func NewMessage(role Role, from chat.Participant, blocks chat.Blocks) (*Message,
 		return nil, err
 	}
 	m.sum = sha256.Sum256(fragment)
+	for _, block := range blocks {
+		switch b := block.(type) {
+		case chat.ToolUse:
+			m.calls = append(m.calls, b.ID)
+		case chat.Image:
+			m.pictures = append(m.pictures, b)
+		case chat.ToolResult:
+			for _, inner := range b.Blocks {
+				if picture, ok := inner.(chat.Image); ok {
+					m.pictures = append(m.pictures, picture)
+				}
+			}
+		}
+	}
 	return m, nil
 }
+
+// Calls returns the ids of the message's tool calls. Every request looks for them in the whole window.
+func (m *Message) Calls() []string { return m.calls }
+
+// Pictures returns the message's images, including those in results.
+func (m *Message) Pictures() []chat.Image { return m.pictures }
 
 // Fragment returns the message in our canonical form, which does not depend on any SDK's version.
 func (m *Message) Fragment() ([]byte, error) {
@@ -82,22 +107,23 @@ func (m *Message) Fragment() ([]byte, error) {
 	return data, nil
 }
 
-// Encoded returns the message in the wire form called name. It calls make, which must be pure, on first use.
-func (m *Message) Encoded(name string, make func(*Message) (Wire, error)) (Wire, error) {
+// Encoded returns the message in the given wire form. It calls make, which must be pure, on first use. Nobody
+// may change what it returns.
+func (m *Message) Encoded(form string, make func(*Message) (Wire, error)) (*Wire, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if w, ok := m.wire[name]; ok {
-		return w, nil
+	for _, w := range m.wires { // hardly ever more than one
+		if w.form == form {
+			return w, nil
+		}
 	}
 	w, err := make(m)
 	if err != nil {
-		return Wire{}, err
+		return nil, err
 	}
-	if m.wire == nil {
-		m.wire = map[string]Wire{}
-	}
-	m.wire[name] = w
-	return w, nil
+	w.form = form
+	m.wires = append(m.wires, &w)
+	return &w, nil
 }
 
 // ToolSpec is a tool as the model sees it.
@@ -188,24 +214,47 @@ func (r Request) Room(n int) []byte {
 }
 
 // Digest returns the fingerprint of the canonical fragments: head, then messages. Marks are not part of it.
-func (r Request) Digest() (string, error) {
-	sum, err := r.Head.Encoded("sha256", func(h *Head) ([]byte, error) {
-		data, err := h.Bytes()
-		sum := sha256.Sum256(data)
-		return sum[:], err
-	})
+func (r Request) Digest() (string, error) { return new(Digests).Next(r, 0) }
+
+// Digests computes the digests of successive requests, most of which begin with all messages of the last one.
+type Digests struct {
+	head  *Head
+	n     int       // messages that state covers
+	state hash.Hash // of head and messages
+}
+
+// Next returns the digest of a request whose first known messages are those of the last request.
+func (d *Digests) Next(r Request, known int) (string, error) {
+	if known == 0 || known != d.n || r.Head != d.head {
+		sum, err := r.Head.Encoded("sha256", func(h *Head) ([]byte, error) {
+			data, err := h.Bytes()
+			sum := sha256.Sum256(data)
+			return sum[:], err
+		})
+		if err != nil {
+			return "", err
+		}
+		d.head, d.n, d.state = r.Head, 0, sha256.New()
+		d.state.Write(sum)
+	}
+	for _, m := range r.Messages[d.n:] {
+		d.state.Write(m.sum[:])
+	}
+	d.n = len(r.Messages)
+	return hex.EncodeToString(sumWith(d.state, r.Prefill)), nil
+}
+
+// sumWith returns the hash of what was written and more, and keeps the state.
+func sumWith(state hash.Hash, more string) []byte {
+	if more == "" {
+		return state.Sum(nil)
+	}
+	longer, err := state.(hash.Cloner).Clone()
 	if err != nil {
-		return "", err
+		panic(err) // sha256 can be cloned
 	}
-	h := sha256.New()
-	h.Write(sum)
-	for _, m := range r.Messages {
-		h.Write(m.sum[:])
-	}
-	if r.Prefill != "" {
-		h.Write([]byte(r.Prefill))
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
+	longer.Write([]byte(more))
+	return longer.Sum(nil)
 }
 
 // Prepared is a request that is ready to send.

@@ -57,22 +57,17 @@ func CheckPairsFrom(msgs []*model.Message, known int) error {
 }
 
 func callsOf(m *model.Message) int {
-	n := 0
-	if m != nil {
-		for _, b := range m.Blocks {
-			if _, ok := b.(chat.ToolUse); ok {
-				n++
-			}
-		}
+	if m == nil {
+		return 0
 	}
-	return n
+	return len(m.Calls())
 }
 
 func countCalls(m *model.Message, id string) int {
 	n := 0
 	if m != nil {
-		for _, b := range m.Blocks {
-			if use, ok := b.(chat.ToolUse); ok && use.ID == id {
+		for _, call := range m.Calls() {
+			if call == id {
 				n++
 			}
 		}

@@ -13,7 +13,8 @@ import (
 type Sender struct {
 	sent    []*model.Message // what the last request showed
 	changed int              // the first message of the request before that differs in it; -1 if none
-	room    []byte           // the last body's buffer, which the next one overwrites
+	digests model.Digests
+	room    []byte // the last body's buffer, which the next one overwrites
 }
 
 // Check fits a request to the model and returns its digest. An error is a bug of ours.
@@ -22,16 +23,16 @@ func (s *Sender) Check(h model.Handle, req model.Request) (model.Request, string
 	if most := h.Entry.MaxOutput; most > 0 && req.Settings.MaxTokens > most {
 		req.Settings.MaxTokens = most // the settings may be for another model of the chain
 	}
-	known := 0
-	if n := len(s.sent); n > 0 && n <= len(req.Messages) && req.Messages[n-1] == s.sent[n-1] {
-		known = n
+	s.changed = firstChange(s.sent, req.Messages)
+	known := len(s.sent)
+	if s.changed >= 0 {
+		known = 0
 	}
+	s.sent = req.Messages
 	if err := transcript.CheckPairsFrom(req.Messages, known); err != nil {
 		return req, "", fmt.Errorf("render request: %w", err)
 	}
-	s.changed = firstChange(s.sent, req.Messages)
-	s.sent = req.Messages
-	digest, err := req.Digest()
+	digest, err := s.digests.Next(req, known)
 	return req, digest, err
 }
 

@@ -38,9 +38,6 @@ func (p *Provider) converse(r model.Request, entry catalog.Entry, known bool) (m
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
 	}
-	if len(turns) == 0 {
-		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
-	}
 	head, marks := []byte(nil), 0
 	if traits.CachePoints && !r.Settings.NoCache {
 		marks = maxMarks
@@ -96,7 +93,7 @@ func called(messages []*model.Message) bool {
 func lastMarks(turns []turn, marks []int, most int) []int {
 	var at []int
 	for i := len(turns) - 1; i >= 0 && len(at) < most; i-- {
-		if slices.ContainsFunc(turns[i].said, func(m placed) bool { return slices.Contains(marks, m.index) }) {
+		if slices.ContainsFunc(turns[i].said, func(m wire.Placed) bool { return slices.Contains(marks, m.Index) }) {
 			at = append(at, i)
 		}
 	}

@@ -57,40 +57,25 @@ type encoder struct {
 // turn is successive messages of one role: Converse does not accept two messages of one role in a row.
 type turn struct {
 	role model.Role
-	said []placed
-}
-
-// placed is an encoded message and its index in the request.
-type placed struct {
-	model.Wire
-	index int
+	said []wire.Placed
 }
 
 // turns returns the messages that are not empty, and their total size in bytes.
 func (e encoder) turns(messages []*model.Message) ([]turn, int, error) {
-	form := e.takes.form()
-	out := make([]turn, 0, len(messages))
-	all := make([]placed, 0, len(messages)) // must not be reallocated: the turns are slices of it
-	size := 0
-	for i, m := range messages {
-		w, err := m.Encoded(form, e.message)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(w.Bytes) == 0 {
-			continue
-		}
-		all = append(all, placed{Wire: w, index: i})
-		size += len(w.Bytes) + 2
-		if n := len(out); n > 0 && out[n-1].role == m.Role {
+	all, size, err := wire.EncodeAll(messages, wire.As(e.takes.form(), e.message))
+	out := make([]turn, 0, len(all))
+	for i, w := range all {
+		size++ // for a comma between its parts
+		role := messages[w.Index].Role
+		if n := len(out); n > 0 && out[n-1].role == role {
 			said := &out[n-1].said
 			*said = (*said)[:len(*said)+1] // the next element of all
 			continue
 		}
-		out = append(out, turn{role: m.Role, said: all[len(all)-1:]})
+		out = append(out, turn{role: role, said: all[i : i+1]})
 		size += len(`,{"role":"assistant","content":[]}`)
 	}
-	return out, size, nil
+	return out, size, err
 }
 
 // message encodes the blocks of one message without the surrounding brackets. It returns no

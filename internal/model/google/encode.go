@@ -73,10 +73,10 @@ const (
 func isResult(b []byte) bool { return bytes.HasPrefix(b, []byte(`{"functionResponse":`)) }
 func isModel(b []byte) bool  { return bytes.HasPrefix(b, []byte(modelOpen)) }
 
-// encode returns the i-th message's bytes. A result must name the function
-// that answered; if it does not, the earlier call does.
-func (e encoder) encode(messages []*model.Message, i int) (model.Wire, error) {
-	m, form := messages[i], e.form
+// encode returns a message's bytes. A result must name the function that answered;
+// if it does not, the call in one of the messages before does.
+func (e encoder) encode(before []*model.Message, m *model.Message) (*model.Wire, error) {
+	form := e.form
 	for _, block := range m.Blocks {
 		r, ok := block.(chat.ToolResult)
 		if !ok || r.Name != "" {
@@ -85,7 +85,7 @@ func (e encoder) encode(messages []*model.Message, i int) (model.Wire, error) {
 		if e.names == nil {
 			e.names = map[string]string{}
 		}
-		e.names[r.Call] = caller(messages[:i], r.Call)
+		e.names[r.Call] = caller(before, r.Call)
 		form += "\x00" + r.Call + "\x00" + e.names[r.Call]
 	}
 	return m.Encoded(form, e.message)

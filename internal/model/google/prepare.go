@@ -20,12 +20,16 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 		return model.Prepared{}, side.Bad("%s does not take a prefill: no Gemini does; use chat mode for it, or a model that does, such as anthropic/claude-sonnet-4-5", r.Model)
 	}
 	entry, known := catalog.Lookup(provider, r.Model)
-	wires, size, err := encodeAll(r, known && !entry.Images)
+	enc := encoder{form: provider, blob: r.Blob, blind: known && !entry.Images, signed: catalog.TraitsOf(provider, r.Model).SignedCalls}
+	if enc.blind {
+		enc.form += "/blind"
+	}
+	if enc.signed {
+		enc.form += "/signed"
+	}
+	wires, size, err := wire.EncodeAll(r.Messages, func(i int, m *model.Message) (*model.Wire, error) { return enc.encode(r.Messages[:i], m) })
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
-	}
-	if len(wires) == 0 {
-		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
 	}
 	var head []byte
 	if r.Head != nil {
@@ -33,7 +37,7 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 			return model.Prepared{}, side.Bad("%v", err)
 		}
 	}
-	body := r.Room(len(head) + size + 1024)
+	body := r.Room(len(head) + size + len(wires)*len(userOpen+closing) + 1024)
 	body = append(body, `{"generationConfig":{`...)
 	body = appendSettings(body, r.Settings, r.Model, entry, known)
 	dropped := wire.Dropped(r.Settings, body, wire.Unthinking)
@@ -43,30 +47,6 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	body = appendContents(body, wires)
 	body = append(body, "]}"...)
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Dropped: dropped}, nil
-}
-
-// encodeAll returns the messages that are not empty, and their total size in bytes.
-func encodeAll(r model.Request, blind bool) ([]model.Wire, int, error) {
-	enc := encoder{form: provider, blob: r.Blob, blind: blind, signed: catalog.TraitsOf(provider, r.Model).SignedCalls}
-	if blind {
-		enc.form += "/blind"
-	}
-	if enc.signed {
-		enc.form += "/signed"
-	}
-	wires := make([]model.Wire, 0, len(r.Messages))
-	size := 0
-	for i := range r.Messages {
-		w, err := enc.encode(r.Messages, i)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(w.Bytes) > 0 {
-			wires = append(wires, w)
-			size += len(w.Bytes) + len(userOpen) + len(closing) + 1
-		}
-	}
-	return wires, size, nil
 }
 
 // joiner concatenates contents. Results of one batch share a content, and so do
@@ -79,7 +59,7 @@ type joiner struct {
 	late [][]byte // what came with results
 }
 
-func appendContents(body []byte, wires []model.Wire) []byte {
+func appendContents(body []byte, wires []wire.Placed) []byte {
 	j := joiner{body: body}
 	results := false // whose parts the open content accepts
 	for _, w := range wires {

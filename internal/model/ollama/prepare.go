@@ -15,12 +15,9 @@ import (
 // cache marks here: the server keeps the last prompt by itself.
 func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	side := p.side(r.Model)
-	wires, size, err := encodeAll(r)
+	wires, size, err := wire.EncodeAll(r.Messages, wire.As(provider, encoder{blob: r.Blob}.message))
 	if err != nil {
 		return model.Prepared{}, side.Bad("%v", err)
-	}
-	if len(wires) == 0 {
-		return model.Prepared{}, side.Bad("there is nothing to send: every message is empty")
 	}
 	var tools, system []byte
 	if r.Head != nil {
@@ -52,26 +49,8 @@ func (p *Provider) Prepare(r model.Request) (model.Prepared, error) {
 	return model.Prepared{Model: r.Model, Body: body, Estimate: wire.Estimate(len(body), r.Messages), Prefill: r.Prefill, Dropped: dropped}, nil
 }
 
-// encodeAll returns the messages that are not empty, and their total size in bytes.
-func encodeAll(r model.Request) ([]model.Wire, int, error) {
-	enc := encoder{blob: r.Blob}
-	wires := make([]model.Wire, 0, len(r.Messages))
-	size := 0
-	for _, m := range r.Messages {
-		w, err := m.Encoded(provider, enc.message)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(w.Bytes) > 0 {
-			wires = append(wires, w)
-			size += len(w.Bytes) + 1
-		}
-	}
-	return wires, size, nil
-}
-
 // appendMessages joins the messages. What follows MarkAt waits for the last result of its batch.
-func appendMessages(body []byte, wires []model.Wire, comma bool) []byte {
+func appendMessages(body []byte, wires []wire.Placed, comma bool) []byte {
 	var late [][]byte
 	add := func(b []byte) {
 		if comma {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,8 +13,6 @@ import (
 	"chorus/internal/model/openai/format"
 	"chorus/internal/model/wire"
 )
-
-var errEmpty = errors.New("there is nothing to send: every message is empty")
 
 // The messages of Chat Completions. Their fields are in the order in which they are sent, which must not
 // change because a prompt cache compares bytes. Content is a string or a list of parts.

@@ -51,7 +51,7 @@ func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool)
 	f := form{router: p.opts.Router != nil, blind: known && !entry.Images}
 	anthropic := f.router && strings.HasPrefix(r.Model, anthropics)
 	f.parts = anthropic && !r.Settings.NoCache
-	wires, size, err := encodeAll(r, f.name(), encoder{form: f, blob: r.Blob}.message)
+	wires, size, err := wire.EncodeAll(r.Messages, wire.As(f.name(), encoder{form: f, blob: r.Blob}.message))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,43 +96,17 @@ func (p *Provider) prepareChat(r model.Request, entry catalog.Entry, known bool)
 // chatUnthinking says why Chat Completions requests no reasoning.
 const chatUnthinking = "the model cannot be asked to think, or not through Chat Completions with tools; openai_api: responses asks it so"
 
-// placed is a message's bytes and its position in the request.
-type placed struct {
-	model.Wire
-	index int
-}
-
-// encodeAll returns the messages that are not empty, and their total size in bytes.
-func encodeAll(r model.Request, name string, encode func(*model.Message) (model.Wire, error)) ([]placed, int, error) {
-	wires := make([]placed, 0, len(r.Messages))
-	size := 0
-	for i, m := range r.Messages {
-		w, err := m.Encoded(name, encode)
-		if err != nil {
-			return nil, 0, err
-		}
-		if len(w.Bytes) > 0 {
-			wires = append(wires, placed{Wire: w, index: i})
-			size += len(w.Bytes) + 1
-		}
-	}
-	if len(wires) == 0 {
-		return nil, 0, errEmpty
-	}
-	return wires, size, nil
-}
-
 // marks returns the positions of the newest marks that fit, by wire.
-func (f form) marks(r model.Request, wires []placed, most int) (map[int]int, error) {
+func (f form) marks(r model.Request, wires []wire.Placed, most int) (map[int]int, error) {
 	if !f.parts {
 		return nil, nil
 	}
 	at := map[int]int{}
 	for i := len(wires) - 1; i >= 0 && len(at) < most; i-- {
-		if !slices.Contains(r.Marks, wires[i].index) {
+		if !slices.Contains(r.Marks, wires[i].Index) {
 			continue
 		}
-		m := r.Messages[wires[i].index]
+		m := r.Messages[wires[i].Index]
 		w, err := m.Encoded(f.name()+"/mark", encoder{form: f, blob: r.Blob}.mark)
 		if err != nil {
 			return nil, err
@@ -147,7 +121,7 @@ func (f form) marks(r model.Request, wires []placed, most int) (map[int]int, err
 // appendMessages joins the messages. Pictures from tool results follow MarkAt in their
 // bytes. They wait until the last result of the batch, because the vendor accepts
 // nothing between results. A cache mark is never among them.
-func appendMessages(body []byte, wires []placed, marks map[int]int, comma bool) []byte {
+func appendMessages(body []byte, wires []wire.Placed, marks map[int]int, comma bool) []byte {
 	var late [][]byte
 	add := func(b []byte, markAt int) {
 		if comma {

@@ -21,7 +21,7 @@ func (p *Provider) prepareResponses(r model.Request, entry catalog.Entry, known 
 	if enc.blind {
 		name += "/blind"
 	}
-	wires, size, err := encodeAll(r, name, enc.message)
+	wires, size, err := wire.EncodeAll(r.Messages, wire.As(name, enc.message))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -276,23 +276,46 @@ const imageTokens = 1600
 // Pictures count individually, not by their base64.
 func Estimate(n int, messages []*model.Message) int {
 	images := 0
-	count := func(blocks chat.Blocks) {
-		for _, b := range blocks {
-			if img, ok := b.(chat.Image); ok && Shown(img.MediaType) {
+	for _, m := range messages {
+		for _, img := range m.Pictures() {
+			if Shown(img.MediaType) {
 				images++
 				n -= int(img.Size+2) / 3 * 4
 			}
 		}
 	}
-	for _, m := range messages {
-		count(m.Blocks)
-		for _, b := range m.Blocks {
-			if r, ok := b.(chat.ToolResult); ok {
-				count(r.Blocks)
-			}
+	return model.Tokens(max(n, 0)) + images*imageTokens
+}
+
+// Placed is an encoded message and its index in the request.
+type Placed struct {
+	*model.Wire
+	Index int
+}
+
+// As encodes each message in one form; see EncodeAll.
+func As(form string, encode func(*model.Message) (model.Wire, error)) func(int, *model.Message) (*model.Wire, error) {
+	return func(_ int, m *model.Message) (*model.Wire, error) { return m.Encoded(form, encode) }
+}
+
+// EncodeAll returns the messages that are not empty, and the size of all of them with commas between.
+func EncodeAll(messages []*model.Message, encoded func(i int, m *model.Message) (*model.Wire, error)) ([]Placed, int, error) {
+	placed := make([]Placed, 0, len(messages))
+	size := 0
+	for i, m := range messages {
+		w, err := encoded(i, m)
+		if err != nil {
+			return nil, 0, err
+		}
+		if len(w.Bytes) > 0 {
+			placed = append(placed, Placed{w, i})
+			size += len(w.Bytes) + 1
 		}
 	}
-	return model.Tokens(max(n, 0)) + images*imageTokens
+	if len(placed) == 0 {
+		return nil, 0, errors.New("there is nothing to send: every message is empty")
+	}
+	return placed, size, nil
 }
 
 // ForOtherVendor reports whether reasoning is sealed for a named vendor, such as
