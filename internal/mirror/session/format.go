@@ -174,11 +174,10 @@ func resultOf(b chat.ToolRan) result {
 	return result{OK: b.Exit == 0, Stdout: output, ExitCode: b.Exit}
 }
 
-// encode returns one line with its newline.
-func encode(at time.Time, data any) ([]byte, error) {
-	line, err := text.JSON(envelope{at.UTC(), data})
-	if err != nil {
-		return nil, fmt.Errorf("encode a line of the session log: %w", err)
+// encode writes one line with its newline.
+func encode(to *bytes.Buffer, at time.Time, data any) error {
+	if err := text.WriteJSON(to, envelope{at.UTC(), data}); err != nil {
+		return fmt.Errorf("encode a line of the session log: %w", err)
 	}
-	return append(line, '\n'), nil
+	return nil
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -21,8 +22,8 @@ type indexLine struct {
 
 // AppendIndex adds a session to the list of its repository. action is "created" or "resumed".
 func AppendIndex(repo, action string, s Start, at time.Time) error {
-	data, err := encode(at, indexLine{"session", s.SessionID, action, s.SessionPath, s.RepoRoot, s.Provider, s.Model, s.Mode})
-	if err != nil {
+	var line bytes.Buffer
+	if err := encode(&line, at, indexLine{"session", s.SessionID, action, s.SessionPath, s.RepoRoot, s.Provider, s.Model, s.Mode}); err != nil {
 		return err
 	}
 	path := filepath.Join(repo, Folder, "sessions.jsonl")
@@ -33,6 +34,7 @@ func AppendIndex(repo, action string, s Start, at time.Time) error {
 	if err != nil {
 		return fmt.Errorf("write session index: %w", err)
 	}
+	data := line.Bytes()
 	if torn(f) {
 		data = append([]byte("\n"), data...)
 	}

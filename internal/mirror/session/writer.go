@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -31,7 +32,11 @@ type Writer struct {
 	waiting map[int64]speech  // prompts not yet taken by a run
 	notes   map[string][]byte // arguments of open work_notes calls
 	now     func() time.Time
+	lines   bytes.Buffer // those of one event
 }
+
+// maxKept is how much memory is kept for the lines of the next event.
+const maxKept = 16 << 10
 
 // Open opens or creates a log, repairs its end, and returns the number of the last event
 // in it, or 0. An incomplete last line is removed (or completed, if only its newline is
@@ -133,25 +138,28 @@ func (w *Writer) append(at time.Time, seq int64, data ...any) error {
 			return err
 		}
 	}
-	var buf []byte
+	w.lines.Reset()
 	for i, d := range data {
 		if m, ok := d.(marked); ok {
 			m.setMark(seq, len(data)-1-i)
 		}
-		line, err := encode(at, d)
-		if err != nil {
+		if err := encode(&w.lines, at, d); err != nil {
 			return err
 		}
-		buf = append(buf, line...)
 	}
-	if len(buf) == 0 {
+	size := w.lines.Len()
+	if size == 0 {
 		return nil
 	}
-	if _, err := w.f.Write(buf); err != nil {
+	_, err := w.f.Write(w.lines.Bytes())
+	if w.lines.Cap() > maxKept {
+		w.lines = bytes.Buffer{}
+	}
+	if err != nil {
 		w.torn = true
 		return errors.Join(fmt.Errorf("write session log: %w", err), w.cut())
 	}
-	w.size += int64(len(buf))
+	w.size += int64(size)
 	return nil
 }
 
