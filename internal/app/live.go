@@ -3,12 +3,7 @@ package app
 import (
 	"context"
 	"iter"
-	"net"
 	"net/http"
-	"net/netip"
-	"net/url"
-	"os"
-	"strings"
 	"sync"
 
 	"chorus/internal/chat"
@@ -95,20 +90,4 @@ func (a *App) serveLiveMessages(ctx context.Context, live *peerlive.Server) (end
 	var serving sync.WaitGroup
 	serving.Go(func() { live.ServeMessages(ctx, carrier, a.member.ID) })
 	return func() { cancel(); serving.Wait() }
-}
-
-// nodeAddress returns how other nodes reach this server: as nodeAddress is configured, or where it
-// listens. A server that listens on every address is known by its host's name.
-func (a *App) nodeAddress(o ServeOptions, listens net.Addr) string {
-	if set := strings.TrimRight(strings.TrimSpace(a.Shared.NodeAddress), "/"); set != "" {
-		return set
-	}
-	address := listens.String()
-	if at, err := netip.ParseAddrPort(address); err == nil && at.Addr().IsUnspecified() {
-		if name, err := os.Hostname(); err == nil {
-			_, port, _ := net.SplitHostPort(address)
-			address = net.JoinHostPort(name, port)
-		}
-	}
-	return (&url.URL{Scheme: o.scheme(), Host: address}).String()
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"chorus/internal/node"
 	"chorus/internal/provider"
 	"chorus/internal/usage"
 )
@@ -75,7 +76,7 @@ func (a *App) Serve(ctx context.Context, o ServeOptions) error {
 	if err := a.Service.Handler().CheckOwner(ctx); err != nil {
 		return err
 	}
-	if err := a.member.Join("serve", o.Node, a.nodeAddress(o, listener.Addr())); err != nil {
+	if err := a.member.Join("serve", o.Node, node.Address(a.Shared.NodeAddress, o.scheme(), listener.Addr())); err != nil {
 		return err
 	}
 	a.serving.Store(true)

@@ -2,9 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"net/url"
 	"sync"
 	"time"
 
@@ -13,7 +10,6 @@ import (
 	"chorus/internal/chatcommand"
 	"chorus/internal/database"
 	"chorus/internal/gitrepo"
-	"chorus/internal/netguard"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/owner"
@@ -68,7 +64,7 @@ func (a *App) wireWork() {
 	handler := func(h *service.Handler) *workservice.Handler {
 		return workservice.New(workservice.Options{
 			WaitsForNode: a.member.ProjectWaits,
-			NameOf:       h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: checkCloneURL,
+			NameOf:       h.NameOf, Git: a.work, Members: a.members.List, Projects: queue, Tasks: queue, Plans: queue, Memos: a.DB, Home: a.Home, Now: a.Service.Now, Agent: chat.DefaultAgent, CheckURL: workservice.CheckCloneURL,
 			FindAgent: func(ctx context.Context, name string) error {
 				_, err := agents.New(a.Service, h).GetAgent(ctx, operation.Caller{}, operations.AgentRef{Name: name})
 				return err
@@ -183,19 +179,4 @@ func (a *App) followWork(ctx context.Context) (wait func()) {
 	})
 	on.Go(func() { a.work.Run(ctx) })
 	return func() { cancel(); on.Wait(); events.Close(); others.Close() }
-}
-
-// checkCloneURL lets people who do not run this Chorus clone repositories from public addresses only.
-func checkCloneURL(ctx context.Context, address string) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
-		return errors.New("only addresses that begin with https:// can be cloned; ask whoever runs this Chorus to add others")
-	}
-	if u.User != nil {
-		return errors.New("an address must not contain a name or a password: others would see it")
-	}
-	if err := new(netguard.Guard).CheckHost(ctx, u.Hostname()); err != nil {
-		return fmt.Errorf("%s cannot be cloned: %w", u.Host, err)
-	}
-	return nil
 }
