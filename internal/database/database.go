@@ -59,6 +59,7 @@ type DB struct {
 	w       *writer   // SQLite's
 	pg      *postgres // PostgreSQL's; one of the two is nil
 	health  *health
+	answers *answers
 	readers *readers // SQLite's
 	closed  sync.Once
 }
@@ -85,7 +86,7 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if err := ensureFile(path, o.Left); err != nil {
 		return nil, err
 	}
-	db := &DB{path: path, now: o.Now}
+	db := &DB{path: path, now: o.Now, answers: newAnswers()}
 	// The first reader is opened while the writer is: each connection reads the whole schema, which takes milliseconds.
 	if db.readers, err = openReaders(ctx, path); err != nil {
 		return nil, Explain(path, err)
@@ -110,7 +111,7 @@ func openServer(ctx context.Context, o Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &DB{path: pg.name, now: o.Now, pg: pg, health: h}, nil
+	return &DB{path: pg.name, now: o.Now, pg: pg, health: h, answers: newAnswers()}, nil
 }
 
 // Close commits what is queued and closes the file. It may be called twice.

@@ -32,3 +32,9 @@ func Saw(db *DB, err error) { db.health.saw(err) }
 func Readers(db *DB) int {
 	return db.readers.first.pool.Stats().OpenConnections + db.readers.second.pool.Stats().OpenConnections
 }
+
+// AnswersAt sets the clock by which answers to questions age.
+func AnswersAt(db *DB, now func() time.Time) { db.answers.now = now }
+
+// TableWritten returns the table that a statement writes to.
+func TableWritten(query string) string { return tableWritten(query) }

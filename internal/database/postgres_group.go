@@ -50,10 +50,11 @@ type Together struct {
 // queues there must fail if their assumptions are wrong. If they fail, need an answer, or are not
 // among the schema's Gathered, work runs again in a transaction of its own.
 func (db *DB) TryTogether(ctx context.Context, how Together, work func(Tx) error) (lost bool, err error) {
-	j := &job{work: func(tx *transaction) error { return work(db.tx(tx)) }}
+	j, wrote := db.job(work)
+	defer wrote.over()
 	if db.pg != nil {
 		j.order = how.Order
-		j.happened = func(tx *transaction) (bool, error) { return how.Happened(db.tx(tx)) }
+		j.happened = func(tx *transaction) (bool, error) { return how.Happened(db.tx(tx, wrote)) }
 	}
 	err = db.do(ctx, j)
 	return j.lost, err

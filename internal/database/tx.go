@@ -126,12 +126,19 @@ func ScanAll(scan func(*sql.Rows) error) func(*sql.Rows, error) error {
 
 // Tx is a transaction. It is valid only while the function runs that received it.
 type Tx struct {
-	in  *transaction
-	now int64
+	in    *transaction
+	now   int64
+	wrote *written
+}
+
+// job returns a job with the work of a caller, and what it has written to, which is complete when the job is over.
+func (db *DB) job(work func(Tx) error) (*job, *written) {
+	wrote := &written{answers: db.answers}
+	return &job{work: func(tx *transaction) error { return work(db.tx(tx, wrote)) }}, wrote
 }
 
 // tx returns a transaction for callers.
-func (db *DB) tx(in *transaction) Tx { return Tx{in, Micros(db.now())} }
+func (db *DB) tx(in *transaction, wrote *written) Tx { return Tx{in, Micros(db.now()), wrote} }
 
 // Write runs a function in a transaction. The function may run more than once, each time from
 // the same starting state, so it must set its results and not add to them.
@@ -143,7 +150,8 @@ func (db *DB) Write(ctx context.Context, work func(Tx) error) error {
 // TryWrite is Write that distinguishes a transaction that was not committed from one that may have
 // been. lost means that COMMIT itself failed; then only reading tells what happened.
 func (db *DB) TryWrite(ctx context.Context, work func(Tx) error) (lost bool, err error) {
-	j := &job{work: func(tx *transaction) error { return work(db.tx(tx)) }}
+	j, wrote := db.job(work)
+	defer wrote.over()
 	err = db.do(ctx, j)
 	return j.lost, err
 }
@@ -152,7 +160,10 @@ func (db *DB) TryWrite(ctx context.Context, work func(Tx) error) (lost bool, err
 // then it is not known whether the transaction was committed. It is for callers that try
 // again soon, and for whom a late answer is useless.
 func (db *DB) WriteWithin(ctx context.Context, work func(Tx) error) error {
-	return db.do(ctx, &job{hurried: true, work: func(tx *transaction) error { return work(db.tx(tx)) }})
+	j, wrote := db.job(work)
+	defer wrote.over()
+	j.hurried = true
+	return db.do(ctx, j)
 }
 
 // QueryWithin is Query for the same callers: it does not wait for the reads of others.
@@ -165,7 +176,10 @@ func (db *DB) QueryWithin(ctx context.Context, query string, args []any, scan fu
 
 // WithoutTx lets work use SQLite's writing connection outside of any transaction.
 func (db *DB) WithoutTx(ctx context.Context, work func(Tx) error) error {
-	return db.do(ctx, &job{plain: true, work: func(tx *transaction) error { return work(db.tx(tx)) }})
+	j, wrote := db.job(work)
+	defer wrote.over()
+	j.plain = true
+	return db.do(ctx, j)
 }
 
 // Now returns the database's time, which its rows use.
@@ -183,30 +197,45 @@ func (tx Tx) Memory() Memory { return tx.in.memory }
 
 // Exec runs a statement. With PostgreSQL a later call may return its error,
 // and then nothing of the transaction is committed.
-func (tx Tx) Exec(query string, args ...any) error { return tx.in.exec(query, args...) }
+func (tx Tx) Exec(query string, args ...any) error {
+	tx.wrote.note(query)
+	return tx.in.exec(query, args...)
+}
 
 // Insert is Exec for a row that may already exist: the error is then taken.
 func (tx Tx) Insert(taken error, query string, args ...any) error {
+	tx.wrote.note(query)
 	return tx.in.insert(taken, query, args...)
 }
 
 // Change runs a statement and returns the number of rows that it changed.
-func (tx Tx) Change(query string, args ...any) (int64, error) { return tx.in.change(query, args...) }
+func (tx Tx) Change(query string, args ...any) (int64, error) {
+	tx.wrote.note(query)
+	return tx.in.change(query, args...)
+}
 
 // Row reads one row, or fails with sql.ErrNoRows.
-func (tx Tx) Row(query string, args []any, into ...any) error { return tx.in.row(query, args, into...) }
+func (tx Tx) Row(query string, args []any, into ...any) error {
+	tx.wrote.note(query)
+	return tx.in.row(query, args, into...)
+}
 
 // One requests one row, which the caller scans.
-func (tx Tx) One(query string, args ...any) Scanner { return tx.in.one(query, args...) }
+func (tx Tx) One(query string, args ...any) Scanner {
+	tx.wrote.note(query)
+	return tx.in.one(query, args...)
+}
 
 // Rows passes each row to scan.
 func (tx Tx) Rows(query string, args []any, scan func(*sql.Rows) error) error {
+	tx.wrote.note(query)
 	return tx.in.rows(query, args, scan)
 }
 
 // Ask is Row whose answer may arrive later, with that of the next
 // statement whose answer is needed. read receives it then.
 func (tx Tx) Ask(query string, args []any, read func(Scanner) error) error {
+	tx.wrote.note(query)
 	if tx.in.pg != nil {
 		return tx.in.pg.ask(query, args, read)
 	}

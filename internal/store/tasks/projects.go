@@ -54,7 +54,9 @@ func (s *Tasks) OfChannel(ctx context.Context, channel string) (work.Project, er
 }
 
 // AnyProject asks whether there are projects.
-func AnyProject() database.Question { return database.Question{Query: `SELECT 1 FROM projects`} }
+func AnyProject() database.Question {
+	return database.Question{Query: `SELECT 1 FROM projects`}
+}
 
 func (s *Tasks) projects(ctx context.Context, query string, args ...any) (out []work.Project, err error) {
 	err = s.db.Query(ctx, query, args, database.Collect(&out, scanProject))
