@@ -26,7 +26,7 @@ const maxOthers = 10
 // must not carry words from one room into another.
 func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 	row := at.Row
-	list, err := s.active(ctx, row)
+	list, all, err := s.DB.OtherWork(ctx, row, maxOthers)
 	if err != nil || len(list) == 0 {
 		return "", err
 	}
@@ -37,7 +37,7 @@ func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 		lines.WriteString(" Those that share your workspace say so: do not undo what they do.")
 	}
 	lines.WriteByte('\n')
-	for _, other := range list[:min(len(list), maxOthers)] {
+	for _, other := range list {
 		own := other.Owner.String() != "" && other.Owner.String() == row.Owner.String()
 		summary := "one in another place" // its name must not be shown here either
 		switch {
@@ -51,45 +51,10 @@ func (s *Setup) others(ctx context.Context, at NoteContext) (string, error) {
 		}
 		fmt.Fprintf(&lines, "- %s: %s\n", summary, s.doing(ctx, other))
 	}
-	if more := len(list) - maxOthers; more > 0 {
+	if more := all - len(list); more > 0 {
 		fmt.Fprintf(&lines, "- and %d more\n", more)
 	}
 	return lines.String(), nil
-}
-
-// active lists an agent's other threads that have a run in progress or
-// waiting for approval. Both come from dedicated indexes.
-func (s *Setup) active(ctx context.Context, row journal.Thread) ([]journal.Thread, error) {
-	moving, err := s.DB.ActiveThreads(ctx)
-	if err != nil {
-		return nil, err
-	}
-	asking, err := s.DB.Asking(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []journal.Thread
-	seen := map[chat.ThreadID]bool{row.ID: true}
-	take := func(t journal.Thread) {
-		if t.Agent == row.Agent && !seen[t.ID] && t.Status.On() {
-			seen[t.ID] = true
-			out = append(out, t)
-		}
-	}
-	for _, t := range moving {
-		take(t)
-	}
-	for _, id := range asking {
-		if seen[id] || id.Agent() != row.Agent {
-			continue
-		}
-		t, err := s.DB.Thread(ctx, id)
-		if err != nil {
-			return nil, err
-		}
-		take(t)
-	}
-	return out, nil
 }
 
 // doing says what a thread does: its status, its step, and for how long.

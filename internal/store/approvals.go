@@ -191,16 +191,6 @@ func (db *DB) Approvals(ctx context.Context, f ApprovalFilter) ([]approval.Appro
 	return found, nil
 }
 
-// Asking lists the threads that have an open approval.
-func (db *DB) Asking(ctx context.Context) ([]chat.ThreadID, error) {
-	var out []chat.ThreadID
-	err := db.Query(ctx, `SELECT DISTINCT thread_id FROM approvals WHERE state = 'pending'`, nil, database.Column(&out))
-	if err != nil {
-		return nil, fmt.Errorf("list threads that ask: %w", err)
-	}
-	return out, nil
-}
-
 func (db *DB) approvals(ctx context.Context, rest string, args ...any) ([]approval.Approval, error) {
 	var out []approval.Approval
 	err := db.Query(ctx, `SELECT id, thread_id, run_id, call, actions, dir, bound, preview, risk, risk_why, parts, fields, rule, reason, again, asked_by, payer,

@@ -323,14 +323,15 @@ func TestQueriesUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	db := open(t, filepath.Join(t.TempDir(), "chorus.db"))
 	for query, index := range map[string]string{
-		`SELECT ` + threadColumns + ` FROM threads WHERE wake = 1 OR status = 'running'`:                                                             "threads_stirring",
-		`SELECT seq FROM events WHERE thread_id = 'x' AND taken = 0 ORDER BY seq`:                                                                    "events_waiting",
-		`SELECT run_id FROM events WHERE thread_id = 'x' AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`:                                         "events_runs",
-		`SELECT seq FROM events WHERE thread_id = 'x' AND platform = 'p' AND platform_id = 'i' AND kind = 'k' AND version = 0 AND platform_id <> ''`: "events_platform",
-		`SELECT seq FROM outbox WHERE platform = 'p' AND bot = 'b' AND channel = 'c' AND ` + isOpen + ` ORDER BY seq LIMIT 9`:                        "outbox_open",
-		`SELECT channel FROM outbox WHERE platform = 'p' AND bot = 'b' AND ` + isOpen:                                                                "outbox_open",
-		`SELECT seq FROM events WHERE platform = 'p' AND platform_id = 'i' AND kind = 'received' AND platform_id <> ''`:                              "events_heard",
-		`SELECT id FROM approvals WHERE state = 'pending' AND deadline <= 5`:                                                                         "approvals_pending",
+		`SELECT ` + threadColumns + ` FROM threads WHERE wake = 1 OR status = 'running'`:                                                                                 "threads_stirring",
+		`SELECT seq FROM events WHERE thread_id = 'x' AND taken = 0 ORDER BY seq`:                                                                                        "events_waiting",
+		`SELECT run_id FROM events WHERE thread_id = 'x' AND kind = 'run_started' ORDER BY seq DESC LIMIT 1`:                                                             "events_runs",
+		`SELECT seq FROM events WHERE thread_id = 'x' AND platform = 'p' AND platform_id = 'i' AND kind = 'k' AND version = 0 AND platform_id <> ''`:                     "events_platform",
+		`SELECT seq FROM outbox WHERE platform = 'p' AND bot = 'b' AND channel = 'c' AND ` + isOpen + ` ORDER BY seq LIMIT 9`:                                            "outbox_open",
+		`SELECT channel FROM outbox WHERE platform = 'p' AND bot = 'b' AND ` + isOpen:                                                                                    "outbox_open",
+		`SELECT seq FROM events WHERE platform = 'p' AND platform_id = 'i' AND kind = 'received' AND platform_id <> ''`:                                                  "events_heard",
+		`SELECT id FROM approvals WHERE state = 'pending' AND deadline <= 5`:                                                                                             "approvals_pending",
+		`SELECT id FROM threads WHERE id IN (SELECT id FROM threads WHERE wake = 1 OR status = 'running' UNION SELECT thread_id FROM approvals WHERE state = 'pending')`: "threads_stirring",
 	} {
 		var plan string
 		err := db.Query(t.Context(), `EXPLAIN QUERY PLAN `+query, nil, func(rows *sql.Rows) error {

@@ -208,6 +208,28 @@ func (db *DB) ActiveThreads(ctx context.Context) ([]journal.Thread, error) {
 	return found, nil
 }
 
+// otherWork are an agent's threads, other than one, in which a run is active.
+const otherWork = ` FROM threads WHERE id IN (SELECT id FROM threads WHERE wake = 1 OR status = 'running' UNION SELECT thread_id FROM approvals WHERE state = 'pending')
+	AND agent = ? AND id <> ? AND status IN ('running', 'waiting_for_permission', 'waiting_for_agents')`
+
+// OtherWork lists at most so many of an agent's other threads in which a run is active, and counts all of them. Those
+// that work in the same folder come first, then those in the same place, then the latest.
+func (db *DB) OtherWork(ctx context.Context, than journal.Thread, most int) (list []journal.Thread, all int, err error) {
+	args := []any{than.Agent, string(than.ID)}
+	list, err = db.threads(ctx, `SELECT `+threadColumns+otherWork+` ORDER BY dir = ? DESC, place = ? DESC, last_active DESC, id LIMIT ?+0`,
+		append(args, than.Dir, than.Place, most)...)
+	all = len(list)
+	if err == nil && all == most {
+		var n int64
+		n, err = db.Count(ctx, `SELECT count(*)`+otherWork, args...)
+		all = int(n)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("list other work of agent %s: %w", than.Agent, err)
+	}
+	return list, all, nil
+}
+
 // ThreadChange is what may be changed about a thread from outside; nil fields stay.
 type ThreadChange struct {
 	Title   *string

@@ -3,7 +3,9 @@ package storetest
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/journal"
 )
@@ -167,4 +169,40 @@ func testArrivalAtomic(t *testing.T, f *fixture) {
 	if _, err := f.s.Arrive(f.ctx(), a); err == nil {
 		t.Fatal("an owner arrived")
 	}
+}
+
+// What else an agent does is listed by what matters most to somebody who works in a folder.
+func testOtherWork(t *testing.T, f *fixture) {
+	work := func(id, agent, dir, place string, status chat.Status, asks ...approval.Change) {
+		t.Helper()
+		at := chat.ThreadID(id)
+		must[journal.Committed](t)(f.s.Commit(f.ctx(), journal.Commit{Thread: at, Create: &journal.Thread{Agent: agent, Dir: dir, Place: place}, Events: []chat.Event{prompt("go")}}))
+		row := must[journal.Thread](t)(f.s.Take(f.ctx(), at))
+		must[journal.Committed](t)(f.s.Commit(f.ctx(), journal.Commit{Thread: at, Epoch: row.Epoch, Expect: row.Next, Events: []chat.Event{took(1)}, Status: status, Approvals: asks}))
+	}
+	work("cli:home:me@a", "a", "/mine", "home", chat.Running)
+	work("cli:far:far@a", "a", "/far", "far", chat.Running)
+	work("cli:home:near@a", "a", "/near", "home", chat.Running)
+	work("cli:far:same@a", "a", "/mine", "far", chat.Running)
+	work("cli:home:idle@a", "a", "/mine", "home", chat.Idle)
+	work("cli:home:waits@a", "a", "/mine", "home", chat.Waiting) // for nothing that is known
+	work("cli:home:other@b", "b", "/mine", "home", chat.Running)
+	work("cli:home:asks@a", "a", "/mine", "home", chat.Waiting, approval.Change{New: &approval.Approval{ID: "1", Run: "r", Deadline: time.Now().Add(time.Hour)}})
+
+	me := f.row("cli:home:me@a")
+	names := func(most int) (out string, all int) {
+		t.Helper()
+		list, all, err := f.s.OtherWork(f.ctx(), me, most)
+		f.ok(err)
+		for _, row := range list {
+			out += row.ID.Thread() + " "
+		}
+		return out, all
+	}
+	got, all := names(10)
+	f.equal("all of them", got, "asks@a same@a near@a far@a ")
+	f.equal("their number", all, 4)
+	got, all = names(2)
+	f.equal("two of them", got, "asks@a same@a ")
+	f.equal("the number of all", all, 4)
 }

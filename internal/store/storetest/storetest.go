@@ -43,6 +43,7 @@ type Journal interface {
 	Threads(context.Context, store.ThreadFilter) ([]journal.Thread, error)
 	SetThread(context.Context, chat.ThreadID, store.ThreadChange) error
 	ActiveThreads(context.Context) ([]journal.Thread, error)
+	OtherWork(ctx context.Context, than journal.Thread, most int) ([]journal.Thread, int, error)
 	ThreadsNamed(ctx context.Context, name string) ([]journal.Thread, error)
 	Events(ctx context.Context, thread chat.ThreadID, after int64, limit int) ([]chat.Event, error)
 	AllEvents(ctx context.Context, thread chat.ThreadID, after int64) iter.Seq2[chat.Event, error]
@@ -123,6 +124,7 @@ func Run(t *testing.T, home Home) {
 		"TakenOnce":             testTakenOnce,
 		"Withdrawn":             testWithdrawn,
 		"WakeMarks":             testWake,
+		"OtherWork":             testOtherWork,
 		"Arrivals":              testArrivals,
 		"ArrivalIsOneThing":     testArrivalAtomic,
 		"MoneyIsSettled":        testMoney,
