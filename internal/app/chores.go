@@ -26,13 +26,20 @@ func (a *App) sweep(ctx context.Context) {
 	})
 }
 
-// tidy removes what was said in sessions that were deleted long ago, and bytes that nothing refers to.
+// tidy removes what was said in sessions that were deleted long ago, what killed processes left of saved contexts, and bytes
+// that nothing refers to.
 func (a *App) tidy(ctx context.Context) {
 	switch n, err := a.Service.EraseDeleted(ctx, a.DB.Now()); {
 	case err != nil && ctx.Err() == nil:
 		a.Log.Warn("deleted conversations were not erased; this is tried again: "+err.Error(), "component", "store", "event", "erase_failed")
 	case n > 0:
 		a.Log.Info("deleted conversations were erased", "component", "store", "event", "sessions_erased", "erased", n)
+	}
+	switch n, err := a.Service.Contexts.Sweep(ctx); {
+	case err != nil && ctx.Err() == nil:
+		a.Log.Warn("what is left of contexts whose saving was interrupted was not removed; this is tried again: "+err.Error(), "component", "contexts", "event", "sweep_failed")
+	case n > 0:
+		a.Log.Info("what was left of contexts whose saving was interrupted was removed", "component", "contexts", "event", "contexts_swept", "removed", n)
 	}
 	a.Checks.Sweep(ctx)
 }

@@ -52,16 +52,12 @@ func contextsOfTwoMachines(t *testing.T, at string) {
 	a, b := openNodes(t, at)
 	ctx := t.Context()
 	saved := store.SavedContext{ID: "one", Agent: "helper", Transport: "discord", Place: "1/2", File: filepath.Join(a.Home.Dir(), "sessions", "one.json")}
-	if _, err := a.DB.KeepContext(ctx, saved); err != nil {
-		t.Fatal(err)
-	}
+	keepContext(t, a, saved)
 	if err := a.Settings.KeepContext(ctx, saved.ID, []byte(`{"session_id": "one"}`)); err != nil {
 		t.Fatal(err)
 	}
 	old := store.SavedContext{ID: "old", Agent: "helper", Transport: "discord", Place: "1/2", File: filepath.Join(a.Home.Dir(), "sessions", "old.json")}
-	if _, err := a.DB.KeepContext(ctx, old); err != nil {
-		t.Fatal(err)
-	}
+	keepContext(t, a, old)
 	write(t, old.File, `{"session_id": "old"}`)
 	for range 2 { // the second time nothing is left to do
 		if err := a.Settings.TakeOverContexts(ctx); err != nil {

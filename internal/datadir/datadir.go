@@ -201,6 +201,15 @@ func (h *Home) Ensure(dir string) (string, error) {
 	return dir, nil
 }
 
+// RemoveFile removes a file, and what killed calls of WriteFile left of it. It is no error if there is nothing. Nobody may
+// be writing the file.
+func RemoveFile(path string) error {
+	if err := atomicfile.Remove(path); err != nil {
+		return fmt.Errorf("remove %s: %w; %s", path, text.Cause(err), remedy(err))
+	}
+	return nil
+}
+
 // WriteFile replaces a file in one step. Its errors say what to do.
 func WriteFile(path string, data []byte, perm fs.FileMode) error {
 	if err := atomicfile.Write(path, data, perm); err != nil {

@@ -136,13 +136,34 @@ const LargestKept = 25 << 20
 // Keep writes a document that no home has a copy of. An existing one is not changed.
 func (c *Copies) Keep(ctx context.Context, name string, body []byte) error {
 	if len(body) > LargestKept {
-		return fmt.Errorf("keep %s: it has %d bytes, and at most %d are kept", name, len(body), LargestKept)
+		return tooLong(name, body)
 	}
 	_, err := c.Store.Put(ctx, name, body, 0, c.By)
 	if errors.Is(err, ErrMoved) {
 		return nil
 	}
 	return err
+}
+
+// KeepAnew is like Keep, but replaces an existing document.
+func (c *Copies) KeepAnew(ctx context.Context, name string, body []byte) error {
+	if len(body) > LargestKept {
+		return tooLong(name, body)
+	}
+	for range tries {
+		doc, err := c.Store.Head(ctx, name)
+		if err == nil && !(doc.There() && doc.Digest == digest.Of(body)) {
+			_, err = c.Store.Put(ctx, name, body, doc.Version, c.By)
+		}
+		if !errors.Is(err, ErrMoved) {
+			return err
+		}
+	}
+	return fmt.Errorf("keep %s: %w", name, errBusy)
+}
+
+func tooLong(name string, body []byte) error {
+	return fmt.Errorf("keep %s: it has %d bytes, and at most %d are kept", name, len(body), LargestKept)
 }
 
 // Kept reads a document, or returns nil if there is none.

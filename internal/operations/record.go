@@ -29,7 +29,7 @@ type Forgotten struct {
 	Person   string `json:"person"`
 	Messages int    `json:"messages"` // their messages
 	Sessions int    `json:"sessions"` // that contained them
-	Contexts int    `json:"contexts"` // saved contexts that contained some of them, and are removed
+	Contexts int    `json:"contexts"` // saved contexts that hold some of them, and are removed
 	DryRun   bool   `json:"dryRun,omitempty"`
 }
 
@@ -195,7 +195,9 @@ var ForgetPerson = operation.New(operation.Info{Name: "person.forget", Help: "Fo
 	CLI: []operation.CLI{{Words: "forget", Args: "PERSON", Help: "Forget what a person said, at their request",
 		Doc: "Removes the words of a person from the journal, search, log.jsonl, context.jsonl, titles,\n" +
 			"blobs and saved contexts. That something was said, when and at what cost is kept, and the\n" +
-			"audit log gets a line. Requests that contained the words can no longer be replayed.\n\n" +
+			"audit log gets a line. Requests that contained the words can no longer be replayed.\n" +
+			"A saved context goes as a whole if it has a message of theirs, or quotes one: any under\n" +
+			"their name, and one of twenty letters or more anywhere.\n\n" +
 			"What agents made from them (answers, summaries, files, docs, notes) is not searched, nor\n" +
 			"are backups, what terminals store (session files, typed lines) and what providers store.",
 		Example: "  chorus forget discord:110000000000000042 --dry-run --yes\n  chorus forget discord:110000000000000042 --yes"}},

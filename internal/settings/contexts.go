@@ -16,12 +16,12 @@ const contextPrefix = "contexts/"
 
 func contextName(id string) string { return contextPrefix + id + ".json" }
 
-// KeepContext stores the text of a saved context for all machines.
+// KeepContext stores the text of a saved context for all machines, instead of what an earlier attempt to save it left.
 func (s *Settings) KeepContext(ctx context.Context, id string, text []byte) error {
 	if s.Documents == nil {
 		return nil
 	}
-	return s.Documents.Keep(ctx, contextName(id), text)
+	return s.Documents.KeepAnew(ctx, contextName(id), text)
 }
 
 // ReadContext reads a saved context from its file, or from the database if the file is on another machine.

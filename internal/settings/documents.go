@@ -35,10 +35,10 @@ var configPatterns = []string{
 // reports whether that changed one. shared says that other homes may use the database:
 // then they share secrets, if they have a key for them.
 func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, shared bool, warn func(string)) (changed bool, err error) {
-	host, _ := os.Hostname() // a machine without a name can still change things
-	s.Documents = &documents.Copies{Home: s.Home, Store: store, By: host, Warn: warn, Kinds: []documents.Kind{s.configDocuments()},
-		Changed: func([]string) { changed = true }}
-	if s.shared = shared; shared {
+	s.UseDocuments(store, shared)
+	s.Documents.Warn, s.Documents.Kinds = warn, []documents.Kind{s.configDocuments()}
+	s.Documents.Changed = func([]string) { changed = true }
+	if shared {
 		seal, err := SecretsSeal(s.Env)
 		if err != nil {
 			return false, err
@@ -47,6 +47,12 @@ func (s *Settings) OpenDocuments(ctx context.Context, store documents.Store, sha
 		s.seal = seal
 	}
 	return changed, s.Documents.SyncAll(ctx, "")
+}
+
+// UseDocuments is for those who need only documents without files: no file of the home becomes equal to one.
+func (s *Settings) UseDocuments(store documents.Store, shared bool) {
+	host, _ := os.Hostname() // a machine without a name can still change things
+	s.Documents, s.shared = &documents.Copies{Home: s.Home, Store: store, By: host}, shared
 }
 
 // OpenMoreDocuments does the same for everything else that homes share. Callers add further kinds. shared

@@ -3,9 +3,7 @@ package settings
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -108,7 +106,7 @@ func (s *Settings) RemoveSaved(file string) error {
 	if rel, err := filepath.Rel(s.Home.Dir(), file); err != nil || !filepath.IsLocal(rel) || filepath.Ext(file) != ".json" {
 		return nil
 	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := datadir.RemoveFile(file); err != nil {
 		return fmt.Errorf("remove a saved context: %w", err)
 	}
 	return nil

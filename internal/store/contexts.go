@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"time"
 
@@ -29,8 +30,32 @@ type SavedContext struct {
 
 const contextColumns = `id, agent, transport, place, description, summary, saved_by, saved_at, message_count, window_start, window_end, file_path, quiet`
 
-// KeepContext writes the row of a saved context. A context of a quiet time is kept only once:
-// false means that there is already one for that time, and nothing was written.
+// beginning is the kind of the memos of contexts that are being saved, by id: each names the file, and says when that began.
+// In one whose time is 0 whoever saves it has to give up, because it is being removed.
+const beginning = "context_begun"
+
+// ErrContextLeft means that a context is being removed because saving it was interrupted, or seemed to be.
+var ErrContextLeft = errors.New("it is being removed because saving it took too long")
+
+// BeginContext records that a context is about to be saved, before anything of it is written: if whoever saves it is
+// killed, LeftContexts finds it. KeepContext ends this, or EndContext if it is not kept. A second attempt at the same id begins again.
+func (db *DB) BeginContext(ctx context.Context, id, file string) error {
+	err := db.Write(ctx, func(tx database.Tx) error {
+		n, err := tx.Change(`INSERT INTO memos (kind, key, value, at) VALUES (?, ?, ?, ?)
+			ON CONFLICT (kind, key) DO UPDATE SET value = excluded.value, at = excluded.at WHERE memos.at > 0`, beginning, id, file, database.Micros(db.Now()))
+		if err == nil && n == 0 {
+			err = ErrContextLeft
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("begin to save context %s: %w", id, err)
+	}
+	return nil
+}
+
+// KeepContext writes the row of a saved context, and ends what BeginContext began. A context of a quiet time is kept only once:
+// false means that there is already one for that time or with that id, and nothing was written.
 func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 	var kept int64
 	err := db.Write(ctx, func(tx database.Tx) (err error) {
@@ -40,12 +65,54 @@ func (db *DB) KeepContext(ctx context.Context, c SavedContext) (bool, error) {
 		}
 		kept, err = tx.Change(`INSERT INTO saved_contexts (`+contextColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			c.ID, c.Agent, c.Transport, c.Place, c.Description, c.Summary, c.By, database.Micros(c.At), c.Messages, database.Micros(c.From), database.Micros(c.Until), c.File, quiet)
+		if err != nil || kept == 0 {
+			return err
+		}
+		// Both change one row, so either this or LeftContexts comes first, in whatever processes they run.
+		n, err := tx.Change(`DELETE FROM memos WHERE kind = ? AND key = ? AND at > 0`, beginning, c.ID)
+		if err == nil && n == 0 {
+			err = ErrContextLeft
+		}
 		return err
 	})
 	if err != nil {
 		return false, fmt.Errorf("keep context %s: %w", c.ID, err)
 	}
 	return kept == 1, nil
+}
+
+// EndContext records that nothing is left of a context that was not kept.
+func (db *DB) EndContext(ctx context.Context, id string) error { return db.Forget(ctx, beginning, id) }
+
+// LeftContexts returns contexts, with their id and file only, that somebody began to save before a time and did not keep.
+// Whoever still saves one of them can no longer keep it. They are returned again until EndContext is called.
+func (db *DB) LeftContexts(ctx context.Context, before time.Time) (left []SavedContext, err error) {
+	err = db.Write(ctx, func(tx database.Tx) error {
+		left = nil
+		// Somebody else kept it under the same id.
+		if err := tx.Exec(`DELETE FROM memos WHERE kind = ? AND at < ? AND key IN (SELECT id FROM saved_contexts)`, beginning, database.Micros(before)); err != nil {
+			return err
+		}
+		if err := tx.Exec(`UPDATE memos SET at = 0 WHERE kind = ? AND at < ?`, beginning, database.Micros(before)); err != nil {
+			return err
+		}
+		return tx.Rows(`SELECT key, value FROM memos WHERE kind = ? AND at = 0 ORDER BY key`, []any{beginning}, database.Fill(&left, func(rows *sql.Rows, c *SavedContext) error {
+			return rows.Scan(&c.ID, &c.File)
+		}))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list contexts that were not saved: %w", err)
+	}
+	return left, nil
+}
+
+// CountLeftContexts counts what LeftContexts would return.
+func (db *DB) CountLeftContexts(ctx context.Context, before time.Time) (int64, error) {
+	n, err := db.Count(ctx, `SELECT count(*) FROM memos WHERE kind = ? AND at < ? AND key NOT IN (SELECT id FROM saved_contexts)`, beginning, database.Micros(before))
+	if err != nil {
+		return 0, fmt.Errorf("count contexts that were not saved: %w", err)
+	}
+	return n, nil
 }
 
 // DropContext removes the row of a saved context.

@@ -23,7 +23,7 @@ func (a *applying) forget(d chat.Deleted) error {
 	var bodies []storedBody
 	var err error
 	if d.Message != "" {
-		bodies, err = a.bodies(`kind = 'imported'`)
+		bodies, err = a.bodies(`kind IN ('imported', 'edited')`)
 	} else {
 		bodies, err = a.bodies(`(seq = ? OR kind = 'edited')`, d.Seq)
 	}
@@ -75,7 +75,7 @@ func (a *applying) without(seq int64, body chat.Body, d chat.Deleted) (chat.Body
 	case chat.Imported:
 		return a.withoutLine(b, d.Message)
 	case chat.Edited:
-		if b.Seq != d.Seq {
+		if b.Seq != d.Seq || b.Message != d.Message {
 			return nil, nil
 		}
 		b.Blocks, b.Forgotten = forgotten(), true
@@ -253,8 +253,36 @@ func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 	return out, nil
 }
 
-// ReadOf lists somebody's messages that came with imports, as thread and platform id.
-func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]string, error) {
+// EditsOf returns, with their threads and numbers, the edits of events and of the messages that came with imports, by their
+// platform id.
+func (db *DB) EditsOf(ctx context.Context, events []journal.Place, messages []string) ([]chat.Event, error) {
+	of := map[journal.Place]bool{}
+	for _, p := range events {
+		of[journal.Place{Thread: p.Thread, Seq: p.Seq}] = true
+	}
+	var out []chat.Event
+	err := db.Query(ctx, `SELECT thread_id, seq, body FROM events WHERE kind = 'edited' ORDER BY thread_id, seq`, nil, func(rows *sql.Rows) error {
+		var ev chat.Event
+		var text string
+		if err := rows.Scan(&ev.Thread, &ev.Seq, &text); err != nil {
+			return err
+		}
+		body, err := chat.DecodeBody(chat.KindEdited, []byte(text))
+		b, ok := body.(chat.Edited)
+		if err == nil && ok && (of[journal.Place{Thread: ev.Thread, Seq: b.Seq}] || b.Message != "" && slices.Contains(messages, b.Message)) {
+			ev.Body = b
+			out = append(out, ev)
+		}
+		return nil // damaged, or of somebody else
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list edits: %w", err)
+	}
+	return out, nil
+}
+
+// ReadOf lists somebody's messages that came with imports, by thread.
+func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]chat.Line, error) {
 	type imported struct {
 		thread chat.ThreadID
 		body   string
@@ -263,7 +291,7 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 	err := db.Query(ctx, `SELECT thread_id, body FROM events WHERE kind = 'imported'`, nil, database.Fill(&list, func(rows *sql.Rows, one *imported) error {
 		return rows.Scan(&one.thread, &one.body)
 	}))
-	out := map[chat.ThreadID][]string{}
+	out := map[chat.ThreadID][]chat.Line{}
 	for _, one := range list {
 		body, derr := chat.DecodeBody(chat.KindImported, []byte(one.body))
 		b, ok := body.(chat.Imported)
@@ -276,8 +304,8 @@ func (db *DB) ReadOf(ctx context.Context, author string) (map[chat.ThreadID][]st
 			continue
 		}
 		for _, l := range lines {
-			if l.From.ID == author && l.ID != "" {
-				out[one.thread] = append(out[one.thread], strings.Fields(l.ID)[0])
+			if l.From.ID == author {
+				out[one.thread] = append(out[one.thread], l)
 			}
 		}
 	}

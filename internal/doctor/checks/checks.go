@@ -84,6 +84,7 @@ func Examine(ctx context.Context, o Options, e Examination) doctor.Report {
 		{Section: "database", Within: reading, Do: p.sound},
 		{Section: "database", Within: reading, Do: p.attachments},
 		{Section: "database", Within: reading, Do: p.blobs},
+		{Section: "database", Within: reading, Do: p.contexts},
 		{Section: "database", Within: max(reading, storageTime), Do: p.storage},
 		{Section: "configuration", Do: p.configuration},
 		{Section: "audit log", Within: reading, Do: p.audit},

@@ -18,6 +18,7 @@ import (
 	"chorus/internal/doctor/checks"
 	"chorus/internal/sandbox/isolate"
 	"chorus/internal/store"
+	"chorus/internal/store/documents"
 	"chorus/internal/store/storetest"
 )
 
@@ -155,6 +156,66 @@ func TestSweepLeavesAttachedFiles(t *testing.T) {
 		}
 		if err := a.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// What a killed process left of a context is noted and removed; one that somebody is just saving stays.
+func TestFixRemovesWhatIsLeftOfContexts(t *testing.T) {
+	t.Parallel()
+	dir := storetest.FreshHome(t)
+	begin := func(at time.Time, id string) string {
+		t.Helper()
+		db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "chorus.db"), Now: func() time.Time { return at }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		file := filepath.Join(dir, "agents", "main", "sessions", id+".json")
+		_, put := documents.New(db).Put(t.Context(), "contexts/"+id+".json", []byte("text"), 0, "")
+		if err := errors.Join(put, db.BeginContext(t.Context(), id, file), os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("text"), 0o600), db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	old, young := begin(time.Now().Add(-2*time.Hour), "old"), begin(time.Now(), "young")
+	o := checks.Options{Home: dir, Env: apptest.Env()}
+	about := func(list []doctor.Finding) (out []string) {
+		for _, f := range list {
+			if f.Name == "saved contexts" {
+				out = append(out, string(f.Mark)+" "+f.Detail+" "+f.Fix)
+			}
+		}
+		return out
+	}
+	examine := func() (out []string) {
+		for _, section := range checks.Examine(t.Context(), o, checks.Examination{}).Sections {
+			out = append(out, about(section.Findings)...)
+		}
+		return out
+	}
+	if got := examine(); len(got) != 1 || !strings.HasPrefix(got[0], "note parts of 1 ") || !strings.HasSuffix(got[0], "chorus doctor --fix") {
+		t.Errorf("found: %q", got)
+	}
+	if got := about(checks.Fix(t.Context(), o, false)); len(got) != 1 || !strings.HasPrefix(got[0], "ok removed what was left of 1 ") {
+		t.Errorf("fixed: %q", got)
+	}
+	if got := append(examine(), about(checks.Fix(t.Context(), o, false))...); len(got) != 0 {
+		t.Errorf("after it: %q", got)
+	}
+	if _, err := os.Stat(old); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was left: %v", err)
+	}
+	if _, err := os.Stat(young); err != nil {
+		t.Errorf("what is being saved: %v", err)
+	}
+	db, err := store.Open(t.Context(), store.Options{Path: filepath.Join(dir, "chorus.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for id, there := range map[string]bool{"old": false, "young": true} {
+		if text, err := documents.New(db).Get(t.Context(), "contexts/"+id+".json"); err != nil || text.There() != there {
+			t.Errorf("the text of the %s one: %+v, %v", id, text, err)
 		}
 	}
 }

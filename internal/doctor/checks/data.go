@@ -17,6 +17,7 @@ import (
 	"chorus/internal/provider"
 	"chorus/internal/runsetup"
 	"chorus/internal/service"
+	"chorus/internal/service/savedcontext"
 	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/store/blobs"
@@ -205,6 +206,25 @@ func (p *checker) blobs(ctx context.Context) []doctor.Finding {
 	default:
 		return []doctor.Finding{doctor.Noted("unused bytes", "chorus doctor --fix", "%s in %s that nothing refers to; a long session removes them once a day",
 			bytesWords(unused.Bytes), text.Count(unused.Count, "piece"))}
+	}
+}
+
+const contextsName = "saved contexts"
+
+// contexts reports what is left of contexts whose saving was interrupted.
+func (p *checker) contexts(ctx context.Context) []doctor.Finding {
+	db := p.opened().db
+	if db == nil {
+		return nil
+	}
+	n, err := db.CountLeftContexts(ctx, db.Now().Add(-savedcontext.LeftAfter))
+	switch {
+	case err != nil:
+		return []doctor.Finding{doctor.Warning(contextsName, "chorus doctor --thorough", "%v", err)}
+	case n == 0:
+		return nil
+	default:
+		return []doctor.Finding{doctor.Noted(contextsName, "chorus doctor --fix", "parts of %d are left whose saving was interrupted; a long session removes them once an hour", n)}
 	}
 }
 

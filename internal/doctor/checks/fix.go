@@ -12,12 +12,15 @@ import (
 	"chorus/internal/doctor"
 	"chorus/internal/journal"
 	"chorus/internal/service"
+	"chorus/internal/service/savedcontext"
+	"chorus/internal/settings"
 	"chorus/internal/store"
 	"chorus/internal/store/blobs"
+	"chorus/internal/store/documents"
 )
 
 // Fix does what can be done without asking. It removes other users' access to the home, makes a lost, damaged
-// or rewound database usable again, and removes bytes that nothing refers to and folders of killed processes.
+// or rewound database usable again, and removes bytes that nothing refers to, and what killed processes left of saved contexts and in folders.
 // It throws nothing away that somebody may still want, but sets it aside. With thorough it also records which
 // bytes are lost. It does nothing if the home does not exist. Failures are findings too.
 func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
@@ -45,6 +48,7 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 		case n > 0:
 			out = append(out, doctor.Good("unused bytes", "removed %d that nothing referred to", n))
 		}
+		out = append(out, p.fixContexts(ctx, db)...)
 		if thorough {
 			out = append(out, fixBlobs(ctx, db)...)
 		}
@@ -54,6 +58,21 @@ func Fix(ctx context.Context, o Options, thorough bool) []doctor.Finding {
 		out = append(out, doctor.Good("left folders", "removed %d of processes that were killed", n))
 	}
 	return out
+}
+
+// fixContexts removes what is left of contexts whose saving was interrupted, here and on other machines of the database.
+func (p *checker) fixContexts(ctx context.Context, db *store.DB) []doctor.Finding {
+	at := p.databaseAt()
+	reach := &settings.Settings{Env: p.app.Env, Home: p.app.Home}
+	reach.UseDocuments(documents.New(db), at.OnServer() || at.Path != p.app.Home.DB())
+	contexts := &savedcontext.Contexts{DB: db, Home: p.app.Home, Log: p.app.Log, Settings: reach}
+	switch n, err := contexts.Sweep(ctx); {
+	case err != nil:
+		return []doctor.Finding{doctor.Bad(contextsName, "chorus doctor --fix   again", "%v", err)}
+	case n > 0:
+		return []doctor.Finding{doctor.Good(contextsName, "removed what was left of %d whose saving was interrupted", n)}
+	}
+	return nil
 }
 
 // fixCheckpoints keeps the head of the audit log. shorter means that the log is known to have lost its end:

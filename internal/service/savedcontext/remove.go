@@ -3,13 +3,10 @@ package savedcontext
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"slices"
-	"strings"
 
+	"chorus/internal/datadir"
 	"chorus/internal/journal"
 	"chorus/internal/settings"
 	"chorus/internal/store"
@@ -18,30 +15,9 @@ import (
 // everyContext is more than anybody saves.
 const everyContext = 100_000
 
-// With returns the saved contexts that contain one of some texts, wherever in them.
-func (c *Contexts) With(ctx context.Context, texts []string) ([]store.SavedContext, error) {
-	texts = slices.DeleteFunc(slices.Clone(texts), func(words string) bool { return words == "" })
-	return c.where(ctx, store.ContextFilter{}, func(data []byte) bool {
-		var file any
-		return json.Unmarshal(data, &file) != nil || contains(file, texts)
-	})
-}
-
-// contains reports whether a string in a JSON value contains one of some texts.
-func contains(value any, texts []string) bool {
-	switch v := value.(type) {
-	case string:
-		return slices.ContainsFunc(texts, func(words string) bool { return strings.Contains(v, words) })
-	case []any:
-		return slices.ContainsFunc(v, func(item any) bool { return contains(item, texts) })
-	case map[string]any:
-		for _, item := range v {
-			if contains(item, texts) {
-				return true
-			}
-		}
-	}
-	return false
+// With returns the saved contexts that hold something of what somebody said.
+func (c *Contexts) With(ctx context.Context, said *Said) ([]store.SavedContext, error) {
+	return c.where(ctx, store.ContextFilter{}, said.in)
 }
 
 // Of returns the saved contexts that contain something of a conversation.
@@ -77,10 +53,7 @@ func Forgotten(f settings.Forgotten, list []store.SavedContext) settings.Forgott
 // Remove removes saved contexts. The rows go last: they say what is still to be removed if this is interrupted.
 func (c *Contexts) Remove(ctx context.Context, list []store.SavedContext) error {
 	for _, one := range list {
-		if err := os.Remove(one.File); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a saved context: %w", err)
-		}
-		if err := c.Settings.ForgetContext(ctx, one.ID); err != nil {
+		if err := c.removeFiles(ctx, one); err != nil {
 			return err
 		}
 		if err := c.DB.DropContext(ctx, one.ID); err != nil {
@@ -88,4 +61,12 @@ func (c *Contexts) Remove(ctx context.Context, list []store.SavedContext) error 
 		}
 	}
 	return nil
+}
+
+// removeFiles removes the file of a saved context, and its text for other machines.
+func (c *Contexts) removeFiles(ctx context.Context, one store.SavedContext) error {
+	if err := datadir.RemoveFile(one.File); err != nil {
+		return fmt.Errorf("remove a saved context: %w", err)
+	}
+	return c.Settings.ForgetContext(ctx, one.ID)
 }

@@ -1,7 +1,8 @@
 // Package savedcontext saves what agents see of conversations, with a model's summary, so that people can go back to it later.
 //
 // A saved context is a file for people, a row in the database and, for other machines, the text of the file in the database. The file is
-// written before the row, so a row never names a missing file.
+// written before the row, so a row never names a missing file. Before either, the database notes which file is coming, so that Sweep
+// finds what a killed process left.
 package savedcontext
 
 import (
@@ -12,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -23,7 +23,6 @@ import (
 	"chorus/internal/engine"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
-	"chorus/internal/runsetup"
 	"chorus/internal/service/summary"
 	"chorus/internal/settings"
 	"chorus/internal/store"
@@ -42,6 +41,8 @@ type Contexts struct {
 	Log       *slog.Logger
 	Settings  *settings.Settings
 	Summaries *summary.Writer
+
+	step func(string) // a hook for tests, to stop the process here
 }
 
 // savedFile is the file of a saved context.
@@ -107,18 +108,7 @@ func (c *Contexts) Save(ctx context.Context, s Saving) (store.SavedContext, erro
 	if file.Summary, err = c.summarize(ctx, s, row, file.ID, conversations); err != nil {
 		return store.SavedContext{}, err
 	}
-	path, err := c.write(ctx, row, file)
-	if err != nil {
-		return store.SavedContext{}, err
-	}
-	saved := store.SavedContext{ID: file.ID, Agent: row.Agent, Transport: row.ID.Transport(), Place: row.Place, Description: s.Description, Summary: file.Summary,
-		By: s.By.String(), At: file.At, Messages: file.Count, From: file.From, Until: file.Until, File: path, Quiet: s.Quiet}
-	fresh, err := c.DB.KeepContext(ctx, saved)
-	if err == nil && !fresh && s.Key == "" {
-		_ = os.Remove(path) // the list already contains another one of this idle time
-		err = c.Settings.ForgetContext(ctx, file.ID)
-	}
-	return saved, err
+	return c.keep(ctx, s, row, file)
 }
 
 func first(list []store.SavedContext) (c store.SavedContext) {
@@ -202,29 +192,6 @@ func savedAs(row journal.Thread, line chat.Line, ev chat.Event) savedMessage {
 		}
 	}
 	return m
-}
-
-// write writes the file next to the agent's others; for an agent without a folder, with
-// the place.
-func (c *Contexts) write(ctx context.Context, row journal.Thread, file savedFile) (string, error) {
-	dir := filepath.Join(c.Home.AgentDir(row.Agent), "sessions")
-	if !runsetup.IsDir(c.Home.AgentDir(row.Agent)) {
-		dir = filepath.Join(filepath.Dir(c.Home.ThreadDir(row.ID)), "sessions")
-	}
-	dir, err := c.Home.Ensure(dir)
-	if err != nil {
-		return "", err
-	}
-	data, err := json.MarshalIndent(file, "", "  ")
-	if err != nil {
-		return "", err
-	}
-	data = append(data, '\n')
-	if err := c.Settings.KeepContext(ctx, file.ID, data); err != nil { // a context that is too long can only be restored on this machine
-		c.Log.Warn("other machines cannot restore a saved context", "component", "contexts", "event", "context_not_shared", "agent", row.Agent, "error", err)
-	}
-	path := filepath.Join(dir, file.ID+".json")
-	return path, datadir.WriteFile(path, data, 0o600)
 }
 
 // newID returns an id in the form of a UUID: a random one, or always the same for a key.
