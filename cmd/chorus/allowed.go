@@ -64,7 +64,7 @@ func (c *program) pickRules(ctx context.Context, to cli.Connection, id string, n
 		return nil, err
 	}
 	if offer.Never != "" {
-		return nil, fmt.Errorf("this cannot always be allowed: %s; approve it once with `chorus approvals approve %s`", offer.Never, x.ID)
+		return nil, fmt.Errorf("%s; approve it once with `chorus approvals approve %s`", offer.Never, x.ID)
 	}
 	if number == 0 {
 		if err := c.showAlways(x, offer); err != nil {

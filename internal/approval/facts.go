@@ -19,6 +19,26 @@ type Facts struct {
 	Changes string            `json:"changes,omitempty"` // a digest of what it would change
 	Files   map[string]string `json:"files,omitempty"`   // digests of files that it names, or Missing
 	Unbound []string          `json:"unbound,omitempty"` // what it names that an approval cannot pin down, and why
+
+	// How its actions were judged, so that they can be judged again. Changes are not compared.
+	Declared bool     `json:"declared,omitempty"` // its tool names what it accesses; otherwise its arguments are its action
+	Git      []string `json:"git,omitempty"`      // the actions whose path lies in a git directory
+	Each     string   `json:"each,omitempty"`     // why it needs approval each time, whatever the rules allow; "" if they decide
+}
+
+// FactsOf reads stored facts. What cannot be read has none.
+func FactsOf(stored json.RawMessage) Facts {
+	var f Facts
+	if json.Unmarshal(stored, &f) != nil {
+		return Facts{}
+	}
+	return f
+}
+
+// compared returns the facts without those that are only told.
+func (f Facts) compared() Facts {
+	f.Unbound, f.Declared, f.Git, f.Each = nil, false, nil, ""
+	return f
 }
 
 // Missing takes the place of the digest of a missing file.
@@ -37,17 +57,12 @@ func (f Facts) Encode() json.RawMessage {
 
 // Unbound returns the part of a call that an approval cannot pin down, according to its bound facts, or "".
 func Unbound(stored json.RawMessage) string {
-	var f Facts
-	if json.Unmarshal(stored, &f) != nil {
-		return ""
-	}
-	return strings.Join(f.Unbound, "; ")
+	return strings.Join(FactsOf(stored).Unbound, "; ")
 }
 
 // Since says for people what has changed since earlier facts, or returns "".
 func (f Facts) Since(stored json.RawMessage) string {
-	f.Unbound = nil // only for people: changes there appear in the files
-	now := f.Encode()
+	now := f.compared().Encode() // what is unbound appears in the files
 	if bytes.Equal(stored, now) {
 		return ""
 	}
@@ -55,7 +70,7 @@ func (f Facts) Since(stored json.RawMessage) string {
 	if err := json.Unmarshal(stored, &was); err != nil {
 		return "what was approved cannot be read any more"
 	}
-	was.Unbound = nil
+	was = was.compared()
 	if bytes.Equal(was.Encode(), now) {
 		return ""
 	}

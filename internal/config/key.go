@@ -24,6 +24,7 @@ const (
 // Key describes one setting. Path is its canonical name; a "*" in it stands for a name that people choose.
 type Key struct {
 	Path    string
+	Label   string // what people read in place of the path; a "*" in it stands for the name, as in the path
 	Kind    Kind
 	Default any // nil: none, the zero value
 	Least   *float64
@@ -40,6 +41,20 @@ type Key struct {
 
 // Variable returns the key's environment variable, or "" if a part of the path is free.
 func (k Key) Variable() string { return variableOf(k.Path) }
+
+// labelAt returns the label of a concrete path, with the names that people chose.
+func (k Key) labelAt(path string) string {
+	var label strings.Builder
+	rest, parts := k.Label, strings.Split(path, ".")
+	for i, part := range strings.Split(k.Path, ".") {
+		if part == "*" {
+			before, after, _ := strings.Cut(rest, "*")
+			label.WriteString(before + unescape(parts[i]))
+			rest = after
+		}
+	}
+	return label.String() + rest
+}
 
 func variableOf(path string) string {
 	if strings.Contains(path, "*") {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 )
 
 // sample is a value of the key's kind that is not its default, as YAML and as a variable.
@@ -201,6 +203,54 @@ func TestEveryKeyHasItsField(t *testing.T) {
 		}
 		if k.Doc == "" || !strings.HasSuffix(k.Doc, ".") && !strings.HasSuffix(k.Doc, "…") {
 			t.Errorf("%s needs a sentence", k.Path)
+		}
+	}
+}
+
+// People read what a setting is, not the name of its key: each has a label that no other of its section has, also with names filled in.
+func TestEveryKeyHasItsLabel(t *testing.T) {
+	t.Parallel()
+	for _, section := range Sections() {
+		taken := map[string]string{}
+		for _, k := range section.Keys {
+			first, _ := utf8.DecodeRuneInString(k.Label)
+			last := k.Path[strings.LastIndexByte(k.Path, '.')+1:]
+			switch {
+			case !unicode.IsUpper(first) || strings.HasSuffix(k.Label, ".") || len(k.Label) > 60:
+				t.Errorf("%s needs a short label that begins with a capital letter, not %q", k.Path, k.Label)
+			case last != strings.ToLower(last) && strings.Contains(k.Label, last):
+				t.Errorf("the label of %s is its key: %q", k.Path, k.Label)
+			case strings.Count(k.Label, "*") != strings.Count(k.Path, "*"):
+				t.Errorf("the label of %s does not have the names that the key has: %q", k.Path, k.Label)
+			}
+			label := strings.ToLower(k.labelAt(strings.ReplaceAll(k.Path, "*", "x")))
+			if other := taken[label]; other != "" {
+				t.Errorf("%s and %s are both called %q", k.Path, other, k.Label)
+			}
+			taken[label] = k.Path
+		}
+	}
+}
+
+// Whatever is shown has its label, with the names as people wrote them.
+func TestRowsHaveLabels(t *testing.T) {
+	t.Parallel()
+	b, problems := loose(t, "vendors:\n  my.own:\n    config: {a*b: x, c: y}\nchannels:\n  \"dev-*\": open\nprofiles:\n  careful: {deny: [x]}\n")
+	if err := problems.Err(); err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	for _, r := range b.Rows() {
+		if got[r.Key] = r.Label; r.Label == "" || table().keys[r.Path] == nil {
+			t.Errorf("%s has the label %q and the path %q", r.Key, r.Label, r.Path)
+		}
+	}
+	for key, want := range map[string]string{
+		"maxToolDepth": "Most model calls in one run", "vendors.my.own.config.a*b": "Vendor my.own: setting a*b", "vendors.my.own.config.c": "Vendor my.own: setting c",
+		"channels.dev-*.permissions": "Profile in the channel dev-*", "profiles.careful.deny": "Profile careful: refused actions",
+	} {
+		if got[key] != want {
+			t.Errorf("%s is called %q, want %q", key, got[key], want)
 		}
 	}
 }

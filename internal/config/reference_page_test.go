@@ -11,7 +11,7 @@ func referencePage() string {
 	for _, section := range Sections() {
 		fmt.Fprintf(&b, "### %s\n\n| key | value | default | in a pin | |\n|---|---|---|---|---|\n", section.Title)
 		for _, k := range section.Keys {
-			fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | %s |\n", k.Path, also(k), valueCell(k), code(k.shown()), yes(k.Pins), cell(k.Doc))
+			fmt.Fprintf(&b, "| `%s`%s | %s | %s | %s | **%s.** %s |\n", k.Path, also(k), valueCell(k), code(k.shown()), yes(k.Pins), strings.ReplaceAll(k.Label, "*", "…"), cell(k.Doc))
 		}
 		b.WriteString("\n")
 	}

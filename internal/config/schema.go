@@ -98,7 +98,7 @@ func (k *Key) schema() map[string]any {
 	if v := k.Variable(); v != "" {
 		doc += " Variable: " + v + "."
 	}
-	s := map[string]any{"description": doc}
+	s := map[string]any{"title": strings.ReplaceAll(k.Label, "*", "…"), "description": doc}
 	if k.Default != nil {
 		s["default"] = k.Default
 	}

@@ -13,6 +13,8 @@ import (
 // Row is one value for people: where it came from, secrets masked.
 type Row struct {
 	Key    string `json:"key"`
+	Label  string `json:"label"`
+	Path   string `json:"-"`     // of its key in the table, with a "*" where Key has a name
 	Value  any    `json:"value"` // null: not set, and no default
 	Layer  string `json:"layer"`
 	File   string `json:"file,omitempty"`
@@ -35,16 +37,19 @@ func (b *Bot) Rows() []Row {
 		}
 	}
 	for _, l := range b.pinned {
-		out = append(out, Row{Key: "channels.here.permissions", Value: l.value.text, Layer: l.at.Layer.String(), File: l.at.File, Line: l.at.Line})
+		const path = "channels.*.permissions"
+		here := strings.Replace(path, "*", "here", 1)
+		out = append(out, Row{Key: here, Label: table().keys[path].labelAt(here), Path: path, Value: l.value.text, Layer: l.at.Layer.String(), File: l.at.File, Line: l.at.Line})
 	}
 	return out
 }
 
 func (b *Bot) row(k *Key, path string) Row {
 	at := b.Origin(path)
-	row := Row{Key: shownPath(path), Value: k.Default, Layer: at.Layer.String(), File: at.File, Line: at.Line}
+	row := Row{Key: shownPath(path), Label: k.labelAt(path), Path: k.Path, Value: k.Default, Layer: at.Layer.String(), File: at.File, Line: at.Line}
 	if text, from, ok := b.derived(path); ok {
-		return Row{Key: path, Value: text, Layer: from.Layer.String(), File: from.File, Line: from.Line}
+		row.Value, row.Layer, row.File, row.Line = text, from.Layer.String(), from.File, from.Line
+		return row
 	}
 	l := b.merged.get(path)
 	if l == nil {

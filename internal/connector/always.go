@@ -15,6 +15,7 @@ import (
 	"chorus/internal/platform"
 	"chorus/internal/room/mark"
 	"chorus/internal/room/split"
+	"chorus/internal/text"
 )
 
 // pressKeep is the action of the list of steps for "always", thisTime its choice to allow only
@@ -47,7 +48,7 @@ func (b *Bot) proposeAlways(ctx context.Context, id string, by chat.Principal) p
 	case err != nil:
 		return says(b.UserMessage(err))
 	case offer.Never != "":
-		return says("This cannot always be allowed: " + b.MentionPeople(offer.Never) + ".")
+		return says(text.Sentence(b.MentionPeople(offer.Never)))
 	}
 	var out strings.Builder
 	fmt.Fprintf(&out, "**What should be allowed from now on?**\n%s\n", mark.Small("the rule applies "+mark.Line(offer.Where, 300)+"; `chorus permit allowed list` shows it"))

@@ -52,8 +52,15 @@ func bound(ctx context.Context, q agent.ProposedCall, setup Setup) approval.Fact
 	if p, ok := q.Tool.(tool.Previewer); ok {
 		f.Changes = digest.Of(p.Preview(ctx, q.Args))[:16]
 	}
+	f.Declared = len(q.Touches) > 0
+	if q.Ask != "" {
+		f.Each = "a tool hook wants it approved, whatever the rules allow"
+	}
 	var paths, words []string
 	for _, t := range q.Touches {
+		if t.Git {
+			f.Git = append(f.Git, t.Action())
+		}
 		if q.Tool.Spec().Deferred {
 			continue // it names an agent, not a file
 		}

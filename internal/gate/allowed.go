@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -69,7 +70,7 @@ func (gate *Gate) judged(ctx context.Context, q approval.Approval) (permit.Judge
 		return permit.Judgement{}, row, err
 	}
 	g := gate.For(row, bot, engine.Work{Terms: sender.Terms, Seq: sender.Seq})
-	checks, err := g.Limits.Checks([]transcript.Sender{sender})
+	checks, err := g.checks(g.meant([]transcript.Sender{sender}))
 	if err != nil {
 		return permit.Judgement{}, row, err
 	}
@@ -96,10 +97,12 @@ func (g *Gate) askerOf(ctx context.Context, q approval.Approval) (transcript.Sen
 // asRequests turns the actions of a stored approval into permission requests.
 func asRequests(q approval.Approval) []permit.Request {
 	var out []permit.Request
+	facts := approval.FactsOf(q.Bound)
 	for _, action := range q.Actions {
 		r := permit.RequestOf(action)
-		if r.Command == "" && r.Detail == string(q.Call.Args) {
-			r.Detail = permit.ToolDetail(q.Call.Args)
+		r.Git = slices.Contains(facts.Git, action)
+		if !facts.Declared && r.Command == "" && json.Valid([]byte(r.Detail)) {
+			r.Detail = permit.ToolDetail([]byte(r.Detail))
 		}
 		out = append(out, r)
 	}
@@ -138,7 +141,7 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 		out.Steps = append(out.Steps, approval.Step{Rules: p.Rules, Means: p.Means, Also: firstFew(p.Also, 4), Still: firstFew(p.Still, 3)})
 	}
 	if len(out.Steps) == 0 {
-		out.Never = whyNoRule(j)
+		out.Never = always.Never(j)
 	}
 	return out, row, nil
 }
@@ -146,9 +149,14 @@ func (g *Gate) propose(ctx context.Context, q approval.Approval, by chat.Princip
 // Never returns why this person can never allow the call for good, or "".
 func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 	state, err := approval.Weigh(q, by, true)
+	each := approval.FactsOf(q.Bound).Each
 	switch {
 	case err != nil:
 		return err.Error()
+	case approval.IsQuestion(q.Actions):
+		return "it is a question, and no rule can answer it"
+	case each != "":
+		return "no rule can allow this call, so it is asked each time: " + each
 	case state != approval.Approved || q.NeedsTwo():
 		return "two people must say yes each time"
 	case q.AskedBy.String() != by.String() || q.AskedBy.For != nil:
@@ -160,22 +168,6 @@ func (g *Gate) Never(q approval.Approval, by chat.Principal) string {
 		}
 	}
 	return ""
-}
-
-// whyNoRule returns why no rule can allow these actions.
-func whyNoRule(j permit.Judgement) string {
-	switch j.Verdict {
-	case permit.Allow:
-		return "it is already allowed"
-	case permit.Deny:
-		return "it is now denied"
-	}
-	for _, d := range j.Decisions {
-		if d.Verdict == permit.Ask && d.Opaque && d.Why != "" {
-			return "no rule can tell what it would do: " + d.Why
-		}
-	}
-	return strings.TrimSuffix("no rule can allow this without asking: "+j.Decision.Why, ": ")
 }
 
 // maxAsked is how many earlier approvals are searched for samples.
@@ -215,7 +207,7 @@ func (g *Gate) Keep(ctx context.Context, id string, by chat.Principal, rules []s
 	}
 	at := slices.IndexFunc(offer.Steps, func(s approval.Step) bool { return slices.Equal(s.Rules, rules) })
 	if at < 0 {
-		return errors.New(strings.TrimSuffix("this cannot be kept; see what can: "+offer.Never, ": "))
+		return errors.New(strings.TrimSuffix("these rules are not offered for this call: "+offer.Never, ": "))
 	}
 	if _, err := g.ListAllowed(); err != nil {
 		return fmt.Errorf("nothing was answered or kept, because the file has an error: %w; fix it, or remove it to start over", err)

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,7 +28,14 @@ const (
 
 // Ask asks people whether the command of a call may start a program. It returns once
 // somebody has answered; a non-nil error refuses the program.
-type Ask func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error
+type Ask func(ctx context.Context, call string, program sandbox.Exec, why Asked) error
+
+// Asked is a program that needs approval.
+type Asked struct {
+	permit.Decision
+	Actions []string // what rules must allow for it to start unasked: one of its names may be asked for too
+	Each    string   // why it is asked for each time, whatever the rules allow; "" if they decide
+}
 
 // Record writes to the audit log that a program was refused or that somebody
 // allowed it. Only decision, rule and detail of the line are set.
@@ -89,7 +97,7 @@ func (p *programJudge) answer(ctx context.Context, call string, program sandbox.
 			no := fmt.Errorf("it needs approval (profile %s); run it as a separate command, so that people can be asked", d.Profile)
 			return p.written(ctx, call, program, approval.Audit{Decision: "deny", Rule: d.Rule, Detail: "nobody can be asked"}, no)
 		}
-		if no := p.ask(ctx, call, program, d); no != nil {
+		if no := p.ask(ctx, call, program, p.asks(program, d)); no != nil {
 			return p.written(ctx, call, program, approval.Audit{Decision: "ask_denied", Rule: d.Rule, Detail: no.Error()}, no)
 		}
 		return p.written(ctx, call, program, approval.Audit{Decision: "ask_approved", Rule: d.Rule}, nil)
@@ -186,6 +194,28 @@ func (p *programJudge) decide(program sandbox.Exec) permit.Decision {
 		open.Verdict = permit.Ask
 	}
 	return open
+}
+
+// asks says what people are asked about a program.
+func (p *programJudge) asks(program sandbox.Exec, d permit.Decision) Asked {
+	out := Asked{Decision: d}
+	if p.mode == ChildrenAsk {
+		out.Each = "the profile has each program approved that a command starts"
+	}
+	first, means := "", false
+	for _, text := range texts(program) {
+		if text.means {
+			first = cmp.Or(first, "tool:bash:"+text.words)
+		}
+		if d := p.judged(text.words); d.Verdict == permit.Ask && d.List == permit.ListAsk {
+			out.Actions = append(out.Actions, "tool:bash:"+text.words)
+			means = means || text.means
+		}
+	}
+	if first = cmp.Or(first, "tool:bash:"+texts(program)[0].words); !means && !slices.Contains(out.Actions, first) {
+		out.Actions = append([]string{first}, out.Actions...)
+	}
+	return out
 }
 
 // judged returns the strictest decision about a text. An action that was approved before counts as allowed.

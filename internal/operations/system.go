@@ -35,6 +35,7 @@ type Check struct {
 // Setting is one key of the configuration.
 type Setting struct {
 	Key     string   `json:"key"`
+	Label   string   `json:"label,omitempty"` // its name for people
 	Value   string   `json:"value"`
 	Source  string   `json:"source,omitempty"` // the file that set it; "": built in
 	Doc     string   `json:"doc,omitempty"`

@@ -2,6 +2,7 @@ package permit
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -160,7 +161,7 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 	// A command without a canonical text may do something other than it seems to, so no
 	// rule can allow it, unless the profile allows everything.
 	if opaque != nil && !s.opaqueAllowed {
-		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error()})
+		s.out = append(s.out, Decision{Verdict: Ask, List: ListImplicit, Action: action.Join(tool, written), Argv: []string{written}, Kind: shell.KindUnknown, Opaque: true, Why: opaque.Error(), Doubt: doubtOf(opaque)})
 	}
 	tree.All(s.part)
 	if opaque != nil && s.opaqueAllowed { // otherwise a person is asked anyway
@@ -173,6 +174,15 @@ func (p *Profile) judgeShell(r Request, opt JudgeOptions) []Decision {
 		s.out = append(s.out, d)
 	}
 	return s.out
+}
+
+// doubtOf returns why a command without a canonical text needs approval. It leaves out how to write the
+// command otherwise: that is for whoever writes it, and not for whoever approves it.
+func doubtOf(opaque error) *Doubt {
+	if o, ok := errors.AsType[*canonical.Opaque](opaque); ok {
+		return &Doubt{Reason: o.Reason}
+	}
+	return &Doubt{Reason: opaque.Error()}
 }
 
 // hidden looks for catastrophes in a command that a shell may read differently than this
@@ -278,8 +288,8 @@ func (s *shellJudge) decidePart(part *shell.Part) Decision {
 	// Unparsable text needs approval even if everything is allowed: honest commands
 	// lose nothing, and nobody knows what the text would do.
 	if d.Verdict == Allow && (!s.opaqueAllowed || part.Kind == shell.KindUnknown) {
-		if why := s.mustAsk(part); why != "" {
-			d.Verdict, d.Why = Ask, why
+		if why, doubt := s.mustAsk(part); why != "" {
+			d.Verdict, d.Why, d.Doubt = Ask, why, doubt
 		}
 	}
 	if why := part.Catastrophe(s.place); why != "" {
@@ -348,25 +358,26 @@ func staysBelow(at string) bool {
 	return at != "" && at[0] != '/' && at[0] != '~' && at != ".." && !strings.HasPrefix(at, "../") && !strings.HasPrefix(at, "@")
 }
 
-// mustAsk returns why an allowed part needs approval nevertheless, or "".
-func (s *shellJudge) mustAsk(part *shell.Part) string {
+// mustAsk returns why an allowed part needs approval nevertheless, or "". The doubt is nil where a rule that
+// names the file would help.
+func (s *shellJudge) mustAsk(part *shell.Part) (why string, doubt *Doubt) {
 	if part.Opaque {
-		return part.Why
+		return part.Why, &Doubt{Reason: part.Reason()}
 	}
 	if why := part.RunsFile(); why != "" && !s.namesFile(part) {
-		return why
+		return why, nil
 	}
 	if len(s.profile.deny) == 0 {
-		return ""
+		return "", nil
 	}
 	for _, name := range part.MaybeNames() {
 		spans := []shell.Span{{Text: name}, {Gap: true}}
 		if r := couldMatch(&s.nfa, s.profile.deny, spans); r != nil {
-			return "could be denied by " + r.pattern
+			return "could be denied by " + r.pattern, &Doubt{Reason: "its words may mean something that a rule denies", Denies: r.pattern}
 		}
 	}
 	if !part.Expands() {
-		return ""
+		return "", nil
 	}
 	if part.Kind == shell.KindWrite || part.Kind == shell.KindRead {
 		s.spans = part.AppendFileSpans(s.spans[:0])
@@ -384,9 +395,9 @@ func (s *shellJudge) mustAsk(part *shell.Part) string {
 		}
 	}
 	if r == nil {
-		return ""
+		return "", nil
 	}
-	return "depending on what its words expand to, it is denied by " + r.pattern
+	return "depending on what its words expand to, it is denied by " + r.pattern, &Doubt{Reason: "what its words expand to may be something that a rule denies", Denies: r.pattern}
 }
 
 // otherFile is a name that no file has.

@@ -98,12 +98,19 @@ type Decision struct {
 	Opaque bool   // the text does not show what runs
 	Why    string // why it is opaque, needs approval or is catastrophic
 	Remote bool   // it changes something on another machine
+	Doubt  *Doubt // why it needs approval although a rule allows it, or nil
 
 	// Stricter is a second action string that must also be allowed if this action needs approval:
 	// "git fetch" in the shell is also tool:git:fetch. "" if there is none.
 	Stricter string
 
 	broad bool // the rule covers every shell command, so it says little about this one
+}
+
+// Doubt is why a part needs approval whatever is allowed, so that no further allow rule can help.
+type Doubt struct {
+	Reason string // one clause, without what could be written instead
+	Denies string // the deny rule that the part could be one of, depending on what it is when it runs; "" if it is not about one
 }
 
 // Profile is a compiled set of rules. It is immutable and safe for concurrent use.

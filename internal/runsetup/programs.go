@@ -18,7 +18,7 @@ import (
 
 // programs judges what the commands of a run start, as the profile says.
 func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, profile string) func(call string) sandbox.Judge {
-	return s.programsAsking(g, row, bot, profile, func(ctx context.Context, call string, program sandbox.Exec, d permit.Decision) error {
+	return s.programsAsking(g, row, bot, profile, func(ctx context.Context, call string, program sandbox.Exec, why gate.Asked) error {
 		if !g.Choice.Snapshot().CanAsk {
 			return errors.New("it needs approval, and there is no terminal to ask on")
 		}
@@ -27,12 +27,12 @@ func (s *Setup) programs(g *gate.Judge, row journal.Thread, bot *config.Bot, pro
 			return err
 		}
 		run, use, _ := strings.Cut(call, "/")
-		starts := "tool:bash:" + line(program.Argv)
+		d := why.Decision
 		if d.Action == "" { // no rule matched it
-			d.Action, d.Argv = starts, program.Argv
+			d.Action, d.Argv = "tool:bash:"+line(program.Argv), program.Argv
 		}
 		asks := approval.Approval{Thread: row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "bash"}, Dir: program.Dir(), Rule: d.Rule,
-			Assessment: gate.Assess(permit.Judgement{Verdict: d.Verdict, Decisions: []permit.Decision{d}, Options: g.Place}, string(permit.HighRisk)), Actions: []string{starts}, Reason: "a running command wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
+			Assessment: gate.Assess(permit.Judgement{Verdict: d.Verdict, Decisions: []permit.Decision{d}, Options: g.Place}, string(permit.HighRisk)), Actions: why.Actions, Bound: approval.Facts{Each: why.Each}.Encode(), Reason: "a running command wants to start it", AskedBy: payer(g.Work), Payer: payer(g.Work)}
 		if by := program.By(); len(by) > 0 {
 			asks.Reason = "`" + line(by) + "` wants to start it"
 		}

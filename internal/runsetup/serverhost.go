@@ -39,7 +39,7 @@ const questionTime = 10 * time.Minute
 // approval returns what people are shown during a call.
 func (h *serverHost) approval(call string) approval.Approval {
 	run, use, _ := strings.Cut(call, "/")
-	return approval.Approval{Thread: h.row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "mcp"}, AskedBy: payer(h.gate.Work), Payer: payer(h.gate.Work)}
+	return approval.Approval{Thread: h.row.ID, Run: run, Call: chat.ToolUse{ID: use, Name: "mcp"}, Bound: approval.Facts{Declared: true}.Encode(), AskedBy: payer(h.gate.Work), Payer: payer(h.gate.Work)}
 }
 
 // Ask implements mcp.Host. The question is shown as an approval, and the note with the approval is the

@@ -59,13 +59,13 @@ func (o *Handler) Settings(ctx context.Context, _ operation.Caller, _ operation.
 
 // Setting shows a key of the configuration; secrets are masked in the row already.
 func (o *Handler) Setting(row config.Row) operations.Setting {
-	s := operations.Setting{Key: row.Key, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
+	s := operations.Setting{Key: row.Key, Label: row.Label, Value: o.app.Logs.Redactor().Text(shownValue(row.Value)), Fixed: true}
 	if row.File != "" || row.Layer != config.BuiltIn.String() {
 		s.Source = row.From()
 	}
 	for _, section := range config.Sections() {
 		for _, k := range section.Keys {
-			if k.Path != row.Key {
+			if k.Path != row.Path {
 				continue
 			}
 			s.Section, s.Doc, s.Kind, s.Choices = section.Title, k.Doc, string(k.Kind), k.Choices

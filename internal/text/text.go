@@ -81,3 +81,17 @@ func Overlap(b []byte, s string) int {
 	}
 	return 0
 }
+
+// Sentence turns a clause, such as an error, into a sentence: it begins with a capital letter and ends with
+// a full stop, unless it ends with another mark.
+func Sentence(clause string) string {
+	first, size := utf8.DecodeRuneInString(clause)
+	if size == 0 {
+		return ""
+	}
+	clause = string(unicode.ToUpper(first)) + clause[size:]
+	if strings.ContainsAny(clause[len(clause)-1:], ".!?:") {
+		return clause
+	}
+	return clause + "."
+}

@@ -80,3 +80,12 @@ func TestJSON(t *testing.T) {
 		}
 	}
 }
+
+func TestSentence(t *testing.T) {
+	t.Parallel()
+	for clause, want := range map[string]string{"": "", "no such thing": "No such thing.", "really?": "Really?", "ändern geht nicht": "Ändern geht nicht.", `"x" is none`: `"x" is none.`, "Done.": "Done."} {
+		if got := text.Sentence(clause); got != want {
+			t.Errorf("%q is %q, not %q", clause, got, want)
+		}
+	}
+}

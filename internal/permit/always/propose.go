@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/permit"
+	"chorus/internal/permit/action"
 	"chorus/internal/text"
 )
 
@@ -26,7 +27,7 @@ const maxExamples = 8
 // strings that begin with "tool:") for what else it would allow.
 //
 // It proposes nothing for calls that are already allowed or denied, or that would need approval despite any
-// rule. It judges the call again with the new rules, so it never makes a proposal that would not work.
+// rule; Never says why. It judges the call again with the new rules, so it never makes a proposal that would not work.
 func Propose(j permit.Judgement, history ...string) []Proposal {
 	if j.Verdict != permit.Ask || len(j.By) == 0 {
 		return nil
@@ -134,12 +135,21 @@ const maxLevel = 2
 
 // stepAt returns the rules for one decision. For an action with fewer levels, it repeats the last one.
 func stepAt(d permit.Decision, level int, opt permit.JudgeOptions) step {
-	steps := []step{{rules: []string{literal(d.Action)}, means: "exactly this"}}
+	steps := []step{{rules: []string{literal(matched(d.Action))}, means: "exactly this"}}
 	if d.Stricter != "" {
 		steps[0].stricter = []string{literal(d.Stricter)}
 	}
 	steps = append(steps, wider(d, opt)...)
 	return steps[min(level, len(steps)-1)]
+}
+
+// matched returns an action as rules are matched against it: with the one spelling of its path.
+func matched(given string) string {
+	tool, detail, ok := action.Split(given)
+	if !ok || !action.IsPath(tool) || detail == "" {
+		return given
+	}
+	return action.Join(tool, action.CleanPath(detail))
 }
 
 // literal returns the pattern that matches exactly one string.

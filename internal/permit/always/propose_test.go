@@ -32,6 +32,7 @@ func TestPropose(t *testing.T) {
 		{permit.Request{Tool: "bash", Command: "timeout 5 go vet ./..."}, []string{`tool:bash:go vet \./\.\.\.`, `tool:bash:go vet(?: .*)?`}},
 		{permit.Request{Tool: "bash", Command: "X=1"}, []string{`tool:bash:X=1`}},
 		{permit.Request{Tool: "bash", Command: "ls && go vet"}, []string{`tool:bash:ls tool:bash:go vet`, `tool:bash:ls(?: .*)? tool:bash:go vet(?: .*)?`}},
+		{permit.Request{Tool: "bash", Command: "echo a > x/../b"}, []string{`tool:bash:echo a tool:write:b`, `tool:bash:echo(?: .*)? tool:write:` + permit.FirstNamePattern}},
 		{permit.Request{Tool: "git", Detail: "fetch origin"}, []string{`tool:git:fetch origin`, `tool:git:fetch(?: .*)?`}},
 		{permit.Request{Tool: "git", Detail: "push origin"}, []string{`tool:git:push origin`}},
 		{permit.Request{Tool: "web_fetch", Detail: "https://example.com/a"}, []string{`tool:web_fetch:https://example\.com/a`, `tool:web_fetch:https://example\.com(?:[/?#].*)?`}},

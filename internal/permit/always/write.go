@@ -11,23 +11,21 @@ import (
 )
 
 // WriteProposals writes what "always allow" may mean for a command that a profile asks
-// about, and which of the other commands each proposal would allow too.
+// about, and which of the other commands each proposal would allow too, or why no rule can allow it.
 func WriteProposals(w io.Writer, p *permit.Profile, command string, others []string, who permit.Who, asJSON bool) error {
 	j := p.Judge([]permit.Request{permit.RequestOf(command)}, permit.JudgeOptions{Who: who})
 	got := Propose(j, others...)
+	never := ""
+	if len(got) == 0 {
+		never = Never(j)
+	}
 	if asJSON {
-		return writeJSON(w, j.Verdict, got)
+		return writeJSON(w, j.Verdict, got, never)
 	}
 	var b strings.Builder
 	line := func(s string) string { return text.Clip(text.OneLine(s), 160) }
-	if len(got) == 0 {
-		b.WriteString(map[permit.Verdict]string{
-			permit.Allow: "allowed already", permit.Ask: "no rule can allow this without asking", permit.Deny: "denied; an allow rule changes nothing",
-		}[j.Verdict])
-		if why := j.Decision.Why; why != "" {
-			b.WriteString(": " + line(why))
-		}
-		b.WriteString("\n")
+	if never != "" {
+		b.WriteString(text.Clip(text.OneLine(never), 300) + "\n")
 	}
 	for i, g := range got {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, line(g.Means))
@@ -42,7 +40,7 @@ func WriteProposals(w io.Writer, p *permit.Profile, command string, others []str
 	return err
 }
 
-func writeJSON(w io.Writer, verdict permit.Verdict, proposals []Proposal) error {
+func writeJSON(w io.Writer, verdict permit.Verdict, proposals []Proposal, never string) error {
 	type proposal struct {
 		Rules []string `json:"rules"`
 		Means string   `json:"means"`
@@ -52,7 +50,8 @@ func writeJSON(w io.Writer, verdict permit.Verdict, proposals []Proposal) error 
 	out := struct {
 		Verdict   permit.Verdict `json:"verdict"`
 		Proposals []proposal     `json:"proposals"`
-	}{verdict, []proposal{}}
+		Never     string         `json:"never,omitempty"` // why there are none
+	}{verdict, []proposal{}, never}
 	for _, p := range proposals {
 		out.Proposals = append(out.Proposals, proposal{p.Rules, p.Means, slices.Concat([]string{}, p.Also), slices.Concat([]string{}, p.Still)})
 	}

@@ -47,6 +47,7 @@ type extra struct {
 	file        codeFile
 	catastrophe string // why it is catastrophic whatever its words are
 	derived     string // why the part exists if the text does not show it: "sort --output writes a file"
+	plain       string // how to write the command so that it would not be opaque, which is the end of Why
 	purpose     bool   // the command's purpose is to write this file
 }
 
@@ -69,6 +70,22 @@ func (p *Part) opaque(why string) {
 	if !p.Opaque {
 		p.Opaque, p.Why = true, why
 	}
+}
+
+// opaqueUnless is opaque for what would be clear if it were written otherwise.
+func (p *Part) opaqueUnless(why, plain string) {
+	if !p.Opaque {
+		p.opaque(why + "; " + plain)
+		p.addExtra().plain = plain
+	}
+}
+
+// Reason returns Why without how to write the command otherwise.
+func (p *Part) Reason() string {
+	if p.extra == nil || p.extra.plain == "" {
+		return p.Why
+	}
+	return strings.TrimSuffix(p.Why, "; "+p.extra.plain)
 }
 
 // adopt adds children. It does not copy the first ones, because parts are large.

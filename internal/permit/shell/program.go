@@ -210,7 +210,7 @@ func (w *walker) optionEffects(p *Part, name string, words []word, from int, u *
 		w.optionEffect(p, name, words, from, u, &u.options[i])
 	}
 	if u.unsure != "" && (u.couldRun() || u.row().words == wordsCommand || u.row().words == wordsScript) {
-		p.opaque(u.unsure + " may become an option of " + name + " that starts a program; write -- or ./ before it")
+		p.opaqueUnless(u.unsure+" may become an option of "+name+" that starts a program", "write -- or ./ before it")
 	} else if u.unsure != "" && u.couldWrite() {
 		w.written(p, word{value: u.unsure, text: u.unsure, gaps: oneGap}, u.unsure+" may become an option of "+name+" that writes a file; write -- or ./ before it", true)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"chorus/internal/approval"
 	"chorus/internal/markdown"
+	"chorus/internal/text"
 	"chorus/internal/theme"
 )
 
@@ -27,7 +28,7 @@ func offer(o approval.Always, width int, look theme.Theme) []string {
 		}
 	}
 	if o.Never != "" {
-		put("", theme.Strong, "This cannot always be allowed: "+o.Never+".")
+		put("", theme.Strong, text.Sentence(o.Never))
 		return out
 	}
 	put("", theme.Strong, "Always, "+o.Where+":")

@@ -174,7 +174,7 @@ var scripts = []script{
 	{name: "asked-never", about: "what cannot be kept says why", prompt: "clean", exit: 0,
 		inTTY: true, errTTY: true, in: "a\n1\ny\n", send: asksFor(bash, ""), answer: thenRuns,
 		before: func(f *fake) {
-			f.always = approval.Always{Never: "no rule can tell what it would do: eval of text that is not known before it runs"}
+			f.always = approval.Always{Never: "no rule can allow this call, so it is asked each time: eval runs a text that is put together when it runs"}
 		}},
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -78,7 +76,7 @@ func (p *Pages) functions() template.FuncMap {
 		"who":           display.Who,
 		"initial":       display.Initial,
 		"marked":        marked,
-		"sentence":      sentence,
+		"sentence":      text.Sentence,
 		"percent":       display.Percent,
 		"sum":           func(a, b int) int { return a + b },
 		"chosen":        toolChosen,
@@ -116,19 +114,6 @@ const deepest = 4
 func marked(snippet string) template.HTML {
 	text := html.EscapeString(snippet)
 	return template.HTML(strings.NewReplacer("\x01", "<mark>", "\x02", "</mark>").Replace(text))
-}
-
-// sentence turns an error, which starts in lower case without a full stop, into a sentence.
-func sentence(text string) string {
-	first, size := utf8.DecodeRuneInString(text)
-	if size == 0 {
-		return ""
-	}
-	text = string(unicode.ToUpper(first)) + text[size:]
-	if strings.ContainsAny(text[len(text)-1:], ".!?:") {
-		return text
-	}
-	return text + "."
 }
 
 // reasonOf is why an approval is asked for, unless its risk or its parts say the same.

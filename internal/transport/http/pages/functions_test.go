@@ -17,12 +17,3 @@ func TestFunctions(t *testing.T) {
 		}
 	}
 }
-
-func TestSentence(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"": "", "no such thing": "No such thing.", "really?": "Really?", "ändern geht nicht": "Ändern geht nicht.", `"x" is none`: `"x" is none.`, "Done.": "Done."} {
-		if got := sentence(text); got != want {
-			t.Errorf("%q is %q, not %q", text, got, want)
-		}
-	}
-}

@@ -45,6 +45,10 @@ func TestSettings(t *testing.T) {
 	if bare := p.text(`[...document.querySelectorAll(".setting")].filter((e) => !(e.querySelector("dd .meta")?.textContent.trim().length > 10)).map((e) => e.id).join()`); bare != "" {
 		t.Errorf("nothing says what these are: %s", bare)
 	}
+	if raw := p.text(`[...document.querySelectorAll(".setting")].filter((e) => { const label = e.querySelector("dt b").textContent.trim(), field = e.querySelector("[name=value]");
+		return label.length < 4 || label === e.id || e.querySelector("dt code").textContent !== e.id || field && field.ariaLabel !== label }).map((e) => e.id).join()`); raw != "" {
+		t.Errorf("these have no name for people with their key beside it: %s", raw)
+	}
 	kinds := p.text(`["maxTokens", "temperature", "promptCaching", "mode", "systemPrompt", "workspaces"].map((k) => { const f = document.getElementById(k).querySelector("[name=value]"); return f.type + (f.step ?? "") }).join()`)
 	if kinds != "number1,numberany,select-one,select-one,textarea,textarea" {
 		t.Errorf("they are typed into %s", kinds)
