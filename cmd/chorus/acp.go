@@ -42,7 +42,7 @@ configure editors.`,
 	f.StringVarP(&o.Model, "model", "m", "", "model, as provider/model or a bare name (default: depends on the keys that are set)")
 	f.StringVar(&o.Profile, "permissions", "", "permission profile to start with (default standard); the editor can choose another")
 	f.StringVar(&o.Sandbox, "sandbox", "", "where commands run (default: as configured)")
-	f.StringVar(&o.Mode, "mode", "", "mode to start with: plan, review, implement or verify")
+	f.StringVar(&o.Mode, "mode", "", "mode to start with: "+chat.ModeWords("or"))
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, stop := twoSignals(cmd.Context(), c, "")
 		defer stop()
@@ -63,6 +63,7 @@ configure editors.`,
 					if err != nil {
 						return nil, err
 					}
+					options.AtOnce = true // the editor names it by its id
 					return c.openOnServer(ctx, to, options, false)
 				}}, nil)
 		}

@@ -10,9 +10,9 @@ import (
 
 	"chorus/cmd/chorus/helptext"
 	"chorus/cmd/chorus/manpage"
+	"chorus/internal/chat"
 	"chorus/internal/permit"
 	"chorus/internal/provider"
-	"chorus/internal/runsetup"
 	"chorus/internal/transport/cli"
 	"chorus/internal/usage"
 )
@@ -72,7 +72,7 @@ func (c *program) completeTalk(cmd *cobra.Command) {
 		"agent": c.names("agent"), "model": c.names("model"), "session-id": c.names("session"),
 		"permissions": cobra.FixedCompletions(permit.Presets(), cobra.ShellCompDirectiveDefault), // or a file
 		"provider":    cobra.FixedCompletions(provider.Providers(), cobra.ShellCompDirectiveNoFileComp),
-		"mode":        cobra.FixedCompletions(runsetup.Modes(), cobra.ShellCompDirectiveNoFileComp),
+		"mode":        cobra.FixedCompletions(chat.ModeNames(), cobra.ShellCompDirectiveNoFileComp),
 		"sandbox":     cobra.FixedCompletions([]string{"auto", "host", "bwrap", "docker:"}, cobra.ShellCompDirectiveNoFileComp),
 		"resume-mode": cobra.FixedCompletions([]string{"full", "last-5", "summary"}, cobra.ShellCompDirectiveNoFileComp),
 	} {

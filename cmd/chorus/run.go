@@ -45,7 +45,7 @@ func (c *program) talkFlags(cmd *cobra.Command) *runsetup.SessionOptions {
 	f.StringArrayVar(&o.Attach, "attach", nil, "file or picture to send with the prompt; may be given more than once")
 	f.StringVar(&o.ResumeMode, "resume-mode", "", "how much of an old session to include: full, last-N or summary (default full)")
 	f.IntVar(&o.MaxSteps, "max-iterations", agent.DefaultMaxSteps, "maximum model calls per prompt; overrides maxToolDepth of the configuration")
-	f.StringVar(&o.Mode, "mode", "", "plan, review, implement or verify")
+	f.StringVar(&o.Mode, "mode", "", chat.ModeWords("or"))
 	c.completeTalk(cmd)
 	return o
 }

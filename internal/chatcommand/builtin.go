@@ -15,7 +15,7 @@ import (
 // Builtin lists the commands about the conversation itself that have no operation of their own.
 func Builtin() []platform.Command {
 	modes := platform.Option{Name: "mode", Description: "what the agent may do with the next message"}
-	for _, m := range []string{"plan", "review", "implement", "verify", "off"} {
+	for _, m := range append(chat.ModeNames(), chat.NoMode) {
 		modes.Choices = append(modes.Choices, platform.Choice{Label: m, Value: m})
 	}
 	does := platform.Option{Name: "what", Description: "left out: list"}
@@ -37,6 +37,11 @@ func Builtin() []platform.Command {
 		{Name: "stop", Description: "Stop the run; all: waiting messages too", Options: []platform.Option{{Name: "what", Description: "all: waiting messages too", Choices: []platform.Choice{{Label: "all", Value: "all"}}}}},
 		{Name: "clear", Description: "Clear the context; the journal keeps all messages"},
 	}
+}
+
+// beforehand are the commands that can be answered before the conversation exists.
+func beforehand() []string {
+	return []string{"help", "status", "cost", "why", "tools", "model", "mode", "stop", "clear"}
 }
 
 // builtin runs a command about the conversation itself. It returns false if the command is not one of those.
@@ -126,25 +131,43 @@ func (t *turn) model(ctx context.Context, name string) (string, error) {
 	if name == "" {
 		return modelOf(t.session), nil
 	}
-	now, err := operations.ChangeSession.Call(ctx, t.to, t.by, operations.SessionChange{ID: t.session.ID, Model: name})
-	return "from the next message on: " + modelOf(now), err
+	err := t.change(ctx, operations.SessionChange{Model: name})
+	return "from the next message on: " + modelOf(t.session), err
+}
+
+// change changes the session, or what it will be.
+func (t *turn) change(ctx context.Context, in operations.SessionChange) (err error) {
+	if t.planned == nil {
+		in.ID = t.session.ID
+		t.session, err = operations.ChangeSession.Call(ctx, t.to, t.by, in)
+		return err
+	}
+	if in.Model != "" {
+		t.planned.Provider, t.planned.Model = "", in.Model
+	}
+	if in.Mode != "" {
+		t.planned.Mode = in.Mode
+	}
+	if in.Mode == chat.NoMode {
+		t.planned.Mode = ""
+	}
+	t.session, err = operations.PreviewSession.Call(ctx, t.to, t.by, *t.planned)
+	return err
 }
 
 func (t *turn) mode(ctx context.Context, mode string) (string, error) {
-	now := t.session
 	if mode != "" {
-		var err error
-		if now, err = operations.ChangeSession.Call(ctx, t.to, t.by, operations.SessionChange{ID: now.ID, Mode: mode}); err != nil {
+		if err := t.change(ctx, operations.SessionChange{Mode: mode}); err != nil {
 			return "", err
 		}
 	}
 	switch {
-	case now.Mode == "":
+	case t.session.Mode == "":
 		return "no mode", nil
 	case mode == "":
-		return now.Mode, nil
+		return t.session.Mode, nil
 	}
-	return "from the next message on: " + now.Mode, nil
+	return "from the next message on: " + t.session.Mode, nil
 }
 
 func (t *turn) steer(ctx context.Context, words string) (string, error) {
@@ -159,6 +182,9 @@ func (t *turn) steer(ctx context.Context, words string) (string, error) {
 }
 
 func (t *turn) stop(ctx context.Context, what string) (string, error) {
+	if t.planned != nil {
+		return "nothing is running", nil
+	}
 	done, err := operations.Abort.Call(ctx, t.to, t.by, operations.AbortRequest{ID: t.session.ID, All: strings.EqualFold(what, "all")})
 	if err == nil && !done.Aborted {
 		return "nothing is running", nil
@@ -167,6 +193,9 @@ func (t *turn) stop(ctx context.Context, what string) (string, error) {
 }
 
 func (t *turn) clear(ctx context.Context, _ string) (string, error) {
+	if t.planned != nil {
+		return "nothing was said yet", nil
+	}
 	done, err := operations.ClearSession.Call(ctx, t.to, t.by, operations.SessionRef{ID: t.session.ID})
 	return fmt.Sprintf("the agent no longer sees %d messages; the journal keeps them", done.Messages), err
 }

@@ -61,6 +61,7 @@ type turn struct {
 	by      operation.Caller
 	session operations.Session
 	line    string
+	planned *operations.NewSession // what the session will be; nil: it exists
 }
 
 func (h *Handler) begin(ctx context.Context, by operation.Caller, id, line string) (*turn, error) {
@@ -127,6 +128,27 @@ func (h *Handler) RunCommand(ctx context.Context, by operation.Caller, in operat
 		return operations.CommandAnswer{Text: answer.Text + "\n```\n" + answer.File.Text + "\n```"}, nil
 	}
 	return operations.CommandAnswer{Text: answer.Text}, nil
+}
+
+// RunFirst implements operations.Commands. Commands that would leave something behind, or read what was, need the session.
+func (h *Handler) RunFirst(ctx context.Context, by operation.Caller, in operations.FirstCommand) (operations.FirstAnswer, error) {
+	c, err := h.open()
+	if err != nil {
+		return operations.FirstAnswer{}, err
+	}
+	session, err := operations.PreviewSession.Call(ctx, c.to, by, in.NewSession)
+	if err != nil {
+		return operations.FirstAnswer{}, err
+	}
+	t := &turn{commands: c, by: by, session: session, line: strings.TrimSpace(in.Line), planned: &in.NewSession}
+	words, isCommand := strings.CutPrefix(t.line, "/")
+	name, rest := cut(words)
+	name = strings.ToLower(name)
+	if !isCommand || !slices.Contains(beforehand(), name) {
+		return operations.FirstAnswer{Begin: true, Session: session}, nil
+	}
+	answer, _, err := t.builtin(ctx, name, rest)
+	return operations.FirstAnswer{Text: answer.Text, Session: t.session}, err
 }
 
 // cut splits off the first word.
@@ -206,7 +228,7 @@ func (h *Handler) CompleteFirst(ctx context.Context, by operation.Caller, in ope
 	if err != nil {
 		return operation.List[operations.Completion]{Items: []operations.Completion{}}, err
 	}
-	t := &turn{commands: c, by: by, session: operations.Session{Agent: cmp.Or(in.Agent, chat.DefaultAgent), WorkspacePath: in.WorkspacePath}, line: strings.TrimSpace(in.Line)}
+	t := &turn{commands: c, by: by, session: operations.Session{Agent: cmp.Or(in.Agent, chat.DefaultAgent), WorkspacePath: in.WorkspacePath, Model: in.Model}, line: strings.TrimSpace(in.Line)}
 	return t.complete(ctx, in.Line, func(ctx context.Context, name string) ([]operations.Completion, error) {
 		found, err := h.files(ctx, by, operations.NewSession{Agent: in.Agent, WorkspacePath: in.WorkspacePath}, name, maxFiles)
 		return named(found), err

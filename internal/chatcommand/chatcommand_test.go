@@ -1,6 +1,7 @@
 package chatcommand_test
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -36,6 +37,13 @@ func (s *server) ChangeSession(_ context.Context, _ operation.Caller, in operati
 	}
 	s.session.Mode = strings.TrimSuffix(in.Mode, "off")
 	return s.session, nil
+}
+
+func (s *server) PreviewSession(_ context.Context, _ operation.Caller, in operations.NewSession) (operations.Session, error) {
+	if in.Mode == "bogus" {
+		return operations.Session{}, operation.InvalidField("mode", "unknown mode")
+	}
+	return operations.Session{Agent: "helper", Provider: "demo", Model: cmp.Or(in.Model, "script"), Mode: in.Mode}, nil
 }
 
 func (s *server) Say(_ context.Context, _ operation.Caller, in operations.Message) (operations.Said, error) {
@@ -170,6 +178,46 @@ func TestCommands(t *testing.T) {
 		if !strings.Contains(text, tt.want) || strings.Join(s.said, "|") != tt.said || got.Said != (tt.said != "") {
 			t.Errorf("%s: %q (%v), said %q; want %q and %q", tt.line, text, err, s.said, tt.want, tt.said)
 		}
+	}
+}
+
+// Before there is a conversation, a command answers without it, changes what it will be, or needs it first.
+func TestFirstCommand(t *testing.T) {
+	t.Parallel()
+	s, to := start(t)
+	for _, tt := range []struct {
+		line, mode  string // that was chosen before
+		want        string // in the answer or in the error; "": the conversation is needed
+		model, then string // what it would be after it
+	}{
+		{"/help mode", "", "/mode [MODE]", "script", ""},
+		{"/status", "plan", "mode          plan", "script", "plan"},
+		{"/model", "", "demo/script", "script", ""},
+		{"/model other", "plan", "from the next message on: demo/other", "other", "plan"},
+		{"/mode", "plan", "plan", "script", "plan"},
+		{"/MODE review", "plan", "from the next message on: review", "script", "review"},
+		{"/mode off", "plan", "no mode", "script", ""},
+		{"/mode bogus", "plan", "unknown mode", "", ""},
+		{"/why", "", "nothing has been answered", "script", ""},
+		{"/clear", "", "nothing was said yet", "script", ""},
+		{"/stop", "", "nothing is running", "script", ""},
+		{"/notes set plan x", "plan", "", "script", "plan"},
+		{"/memory show", "", "", "script", ""},
+		{"/deploy staging", "", "", "script", ""},
+		{"/zzzzz", "", "", "script", ""},
+		{"words", "", "", "script", ""},
+	} {
+		got, err := operations.RunFirst.Call(t.Context(), to, somebody(operation.Chat), operations.FirstCommand{NewSession: operations.NewSession{Mode: tt.mode}, Line: tt.line})
+		text := got.Text
+		if err != nil {
+			text = err.Error()
+		}
+		if !strings.Contains(text, tt.want) || got.Begin != (tt.want == "") || got.Session.Model != tt.model || got.Session.Mode != tt.then {
+			t.Errorf("%s: %+v, %v", tt.line, got, err)
+		}
+	}
+	if len(s.said) > 0 || len(s.notes) > 0 {
+		t.Errorf("said %q, noted %v", s.said, s.notes)
 	}
 }
 

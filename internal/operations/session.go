@@ -14,6 +14,8 @@ import (
 // Sessions implements operations on conversations.
 type Sessions interface {
 	CreateSession(context.Context, operation.Caller, NewSession) (CreatedSession, error)
+	// PreviewSession returns what CreateSession would create, or its error, and creates nothing. The session has no id.
+	PreviewSession(context.Context, operation.Caller, NewSession) (Session, error)
 	// ListSessions lists the last active first.
 	ListSessions(context.Context, operation.Caller, SessionQuery) (operation.List[Session], error)
 	GetSession(context.Context, operation.Caller, SessionRef) (Session, error)
@@ -65,6 +67,7 @@ type Spoken struct {
 type CreatedSession struct {
 	SessionID string  `json:"sessionId"`
 	Session   Session `json:"session"`
+	Seq       int64   `json:"seq,omitempty"` // of its first message, if it was created with one
 }
 
 // Location is where the session is in the HTTP API.
@@ -230,6 +233,10 @@ var (
 		MCP:    "session_create",
 	}, Sessions.CreateSession)
 
+	PreviewSession = operation.New(operation.Info{Name: "session.preview", Help: "Show what a new session would be, without creating it",
+		Doc: "The answer has no id. Terminals show it until something is said: only then do they create the session.", Scope: operation.Chat, Errors: []operation.Kind{operation.NotFound},
+		HTTP: []operation.HTTP{{Route: "POST /api/sessions/preview", ID: "previewSession", Body: "NewSession"}}}, Sessions.PreviewSession)
+
 	ListSessions = operation.New(operation.Info{Name: "session.list", Help: "List sessions, last active first", Scope: operation.Read, Errors: []operation.Kind{operation.NotFound},
 		HTTP:    []operation.HTTP{{Route: "GET /api/sessions", ID: "listSessions"}},
 		CLI:     []operation.CLI{{Words: "thread list", Help: "List threads, last active first"}},
@@ -303,5 +310,5 @@ var (
 )
 
 func sessions() []operation.Any {
-	return slices.Concat([]operation.Any{CreateSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), savedContexts(), shares(), sessionDeleting())
+	return slices.Concat([]operation.Any{CreateSession, PreviewSession, ListSessions, GetSession, ChangeSession, Say, Steer, Abort, ResumeSession, ClearSession, Fork, Attach}, commands(), sessionWork(), savedContexts(), shares(), sessionDeleting())
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"chorus/internal/chat"
 	"chorus/internal/config"
 	"chorus/internal/plainfile"
 	"chorus/internal/tool"
@@ -44,29 +45,26 @@ type PromptData struct {
 // modes maps each mode to what the model is told about it. In plan and review the
 // agent has only tools that read; in verify it also has the shell.
 var modes = map[string]string{
-	"plan":      "Only look and think. Change nothing; answer with a plan: steps, files, risks.",
-	"review":    "Only look and judge. Change nothing; answer with findings, the gravest first, each with file and line.",
-	"implement": "Make the change, in small steps, and check it.",
-	"verify":    "Find out whether it works: build, test, try. Do not change files; report what you saw.",
+	chat.ModePlan:      "Only look and think. Change nothing; answer with a plan: steps, files, risks.",
+	chat.ModeReview:    "Only look and judge. Change nothing; answer with findings, the gravest first, each with file and line.",
+	chat.ModeImplement: "Make the change, in small steps, and check it.",
+	chat.ModeVerify:    "Find out whether it works: build, test, try. Do not change files; report what you saw.",
 }
-
-// Modes lists the modes in the order of a piece of work.
-func Modes() []string { return []string{"plan", "review", "implement", "verify"} }
 
 // ValidMode returns an error for an unknown mode. The empty mode is valid.
 func ValidMode(mode string) error {
 	if _, ok := modes[mode]; ok || mode == "" {
 		return nil
 	}
-	return fmt.Errorf("unknown mode %q; there are plan, review, implement and verify", mode)
+	return fmt.Errorf("unknown mode %q; there are %s", mode, chat.ModeWords("and"))
 }
 
 // InMode reports whether a tool may be used in a mode.
 func InMode(mode, name string, readOnly bool) bool {
 	switch mode {
-	case "plan", "review":
+	case chat.ModePlan, chat.ModeReview:
 		return readOnly || name == "work_notes"
-	case "verify":
+	case chat.ModeVerify:
 		return readOnly || name == "work_notes" || name == "bash"
 	default:
 		return true

@@ -1,14 +1,18 @@
 package runsetup
 
-import "testing"
+import (
+	"testing"
 
-// Modes and what the model is told about them are two lists.
+	"chorus/internal/chat"
+)
+
+// The model is told something about every mode, and about nothing else.
 func TestModes(t *testing.T) {
 	t.Parallel()
-	if len(Modes()) != len(modes) {
-		t.Errorf("%v are not all modes", Modes())
+	if len(chat.ModeNames()) != len(modes) {
+		t.Errorf("%v are not all modes", chat.ModeNames())
 	}
-	for _, mode := range Modes() {
+	for _, mode := range chat.ModeNames() {
 		if err := ValidMode(mode); err != nil {
 			t.Error(err)
 		}

@@ -12,9 +12,6 @@ import (
 	"chorus/internal/store"
 )
 
-// noMode is the mode of a change that ends one.
-const noMode = "off"
-
 // ChangeSession implements the operation of that name. A caller may choose what they could start a session with.
 func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in operations.SessionChange) (operations.Session, error) {
 	row, err := o.Find(ctx, by, in.ID)
@@ -38,7 +35,7 @@ func (o *Handler) ChangeSession(ctx context.Context, by operation.Caller, in ope
 		return operations.Session{}, err
 	}
 	wish := operations.NewSession{Agent: row.Agent, Model: in.Model, Mode: in.Mode, Permissions: in.Permissions}
-	if wish.Mode == noMode {
+	if wish.Mode == chat.NoMode {
 		wish.Mode = ""
 	}
 	terms, _, err := o.plan(by, wish, row.ID)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"chorus/internal/chat"
 	"chorus/internal/journal"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -39,9 +38,9 @@ func (o *Handler) SessionFiles(ctx context.Context, by operation.Caller, in oper
 
 // FilesFor finds files in the folder that a new session would get, up to a limit.
 func (o *Handler) FilesFor(ctx context.Context, by operation.Caller, in operations.NewSession, match string, most int) ([]string, error) {
-	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), "new", cmp.Or(in.Agent, chat.DefaultAgent))
+	thread, err := newThread(by, "new", in.Agent)
 	if err != nil {
-		return nil, operation.InvalidField("agent", "%q cannot be an agent's name", in.Agent)
+		return nil, err
 	}
 	dir, err := o.Workplace(by, in, thread)
 	if err != nil {

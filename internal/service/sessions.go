@@ -80,9 +80,9 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	if in.Key != "" {
 		name = id.Of("session", by.Principal.String(), in.Key)
 	}
-	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, cmp.Or(in.Agent, chat.DefaultAgent))
+	thread, err := newThread(by, name, in.Agent)
 	if err != nil {
-		return operations.CreatedSession{}, operation.InvalidField("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", in.Agent)
+		return operations.CreatedSession{}, err
 	}
 	terms, dir, err := o.plan(by, in, thread)
 	if err != nil {
@@ -101,7 +101,39 @@ func (o *Handler) CreateSession(ctx context.Context, by operation.Caller, in ope
 	if err := o.begin(ctx, by, journal.Thread{ID: thread, Owner: by.Principal, Dir: dir, Title: in.Title}, made, in.Key != "", in.Message, before...); err != nil {
 		return operations.CreatedSession{}, err
 	}
-	return o.created(ctx, by, name)
+	out, err := o.created(ctx, by, name)
+	if strings.TrimSpace(in.Message) != "" {
+		out.Seq = int64(len(before)) + 1 // they were written in one commit
+	}
+	return out, err
+}
+
+// PreviewSession implements the operation of that name.
+func (o *Handler) PreviewSession(_ context.Context, by operation.Caller, in operations.NewSession) (operations.Session, error) {
+	thread, err := newThread(by, "new", in.Agent)
+	if err != nil {
+		return operations.Session{}, err
+	}
+	terms, dir, err := o.plan(by, in, thread)
+	if err != nil {
+		return operations.Session{}, err
+	}
+	if dir == o.Scratch(thread) {
+		dir = "" // its own folder has its id as its name
+	}
+	s := o.view(journal.Thread{ID: thread, Agent: thread.Agent(), Owner: by.Principal, Dir: dir, Title: in.Title, Next: 1}, store.Ends{}, Standing{Terms: terms}, o.Defaults(thread.Agent()))
+	s.ID, s.Thread = "", ""
+	o.addFacts(&s)
+	return s, nil
+}
+
+// newThread returns the name of a new session.
+func newThread(by operation.Caller, name, agent string) (chat.ThreadID, error) {
+	thread, err := chat.NewThreadID("web", by.Principal.OwnPlace(), name, cmp.Or(agent, chat.DefaultAgent))
+	if err != nil {
+		return "", operation.InvalidField("agent", "%q cannot be an agent's name: 2 to 32 of a–z, 0–9 and hyphens", agent)
+	}
+	return thread, nil
 }
 
 // layOutSample puts the sample project into the folder of a session that has its own. If the process is killed in

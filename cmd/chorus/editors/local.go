@@ -158,10 +158,6 @@ func (s *localSession) Close() error {
 
 func (s *localSession) GoOn() { s.Session.GoOn() }
 
-// lookingModes are the modes that describe the kind of work.
-var lookingModes = []acp.Choice{{ID: "plan", Name: "Plan", About: "reads and plans, changes nothing"}, {ID: "review", Name: "Review", About: "reads and judges, changes nothing"},
-	{ID: "implement", Name: "Implement", About: "follows a plan"}, {ID: "verify", Name: "Verify", About: "reads and runs commands to check, changes no files"}}
-
 // Modes returns the permission profiles and, if the session still has its initial profile, the other modes.
 func (s *localSession) Modes() ([]acp.Choice, string) {
 	info := s.Info()
@@ -189,14 +185,19 @@ func (s *localSession) Modes() ([]acp.Choice, string) {
 // modeChoices returns the permission profiles, and the modes whose names are not also profiles.
 func modeChoices(profiles []string) (out []acp.Choice) {
 	for _, name := range profiles {
-		out = append(out, acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: permit.About(name)})
+		out = append(out, choice(name, permit.About(name)))
 	}
-	for _, m := range lookingModes {
-		if !slices.Contains(profiles, m.ID) {
-			out = append(out, m)
+	for _, m := range chat.Modes() {
+		if !slices.Contains(profiles, m.Name) {
+			out = append(out, choice(m.Name, m.About))
 		}
 	}
 	return out
+}
+
+// choice is a profile or a mode as an editor lists it.
+func choice(name, about string) acp.Choice {
+	return acp.Choice{ID: name, Name: strings.ToUpper(name[:1]) + name[1:], About: about}
 }
 
 // SetMode implements acp.Session. It applies to later prompts.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"chorus/internal/chat"
 	"chorus/internal/client"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -192,10 +193,10 @@ func (s *remoteSession) Modes() ([]acp.Choice, string) {
 
 // SetMode implements acp.Session. It applies to later prompts.
 func (s *remoteSession) SetMode(ctx context.Context, id string) error {
-	if !slices.Contains(s.profiles, id) && slices.ContainsFunc(lookingModes, func(c acp.Choice) bool { return c.ID == id }) {
+	if !slices.Contains(s.profiles, id) && slices.Contains(chat.ModeNames(), id) {
 		return s.Change(ctx, operations.SessionChange{Mode: id})
 	}
-	return s.Change(ctx, operations.SessionChange{Permissions: id, Mode: "off"})
+	return s.Change(ctx, operations.SessionChange{Permissions: id, Mode: chat.NoMode})
 }
 
 func (s *remoteSession) Close() error { return nil }

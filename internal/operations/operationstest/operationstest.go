@@ -31,7 +31,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		name string
 		test func(*story)
 	}{
-		{"making sessions", making}, {"wishes that cannot be", mistakes}, {"places to work in", places}, {"a session is made once", madeOnce},
+		{"making sessions", making}, {"sessions that are not made yet", previews}, {"wishes that cannot be", mistakes}, {"places to work in", places}, {"a session is made once", madeOnce},
 		{"talking", talking}, {"words are taken once", takenOnce}, {"the queue has an end", queue},
 		{"watching from anywhere", watching}, {"pages of a journal", paging}, {"others' sessions", others}, {"scopes", scopes},
 		{"approvals", approvals}, {"a no goes back to the model", refusal}, {"stopping and steering", steering},

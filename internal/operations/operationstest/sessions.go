@@ -37,6 +37,36 @@ func making(s *story) {
 	s.equal("what is kept of its title", again.Title, "first")
 }
 
+// previews checks that a preview says what a session would be, and leaves nothing behind.
+func previews(s *story) {
+	s.opens(s.Dir)
+	for _, in := range []operations.NewSession{{Model: "demo/script"}, {WorkspacePath: s.Dir, Mode: "plan", Permissions: "locked", Provider: "demo", Model: "script", MaxIterations: 3, Title: "later"}} {
+		would, err := operations.PreviewSession.Call(s.ctx, s.As(s.Ada), s.Ada, in)
+		s.ok(err)
+		list, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionQuery{Listing: "all"})
+		s.ok(err)
+		s.equal("sessions before one is created", len(list.Items), 0)
+		made := s.new(s.Ada, in)
+		if in.WorkspacePath == "" {
+			made.WorkspacePath = "" // its own folder, which does not exist before it
+		}
+		for what, pair := range map[string][2]any{
+			"agent": {would.Agent, made.Agent}, "model": {would.Provider + "/" + would.Model, made.Provider + "/" + made.Model}, "mode": {would.Mode, made.Mode},
+			"permissions": {would.Permissions, made.Permissions}, "sandbox": {would.Sandbox + would.RunsIn, made.Sandbox + made.RunsIn}, "folder": {would.WorkspacePath, made.WorkspacePath},
+			"window": {would.Window, made.Window}, "owner": {would.Owner, made.Owner}, "title": {would.Title, made.Title}, "id": {would.ID + would.Thread, ""}, "number": {would.Seq, made.Seq},
+		} {
+			s.equal(what, pair[0], pair[1])
+		}
+		_, err = operations.DeleteSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionDeletion{ID: made.ID, Now: true})
+		s.ok(err)
+	}
+	said, err := operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{Model: "demo/script", Message: "!say hello"})
+	s.ok(err)
+	seen := s.until(s.Ada, said.SessionID, said.Seq-1, isType(feed.TypeUserMessage))
+	s.equal("the first message", only[feed.UserMessage](seen)[0].Text, "!say hello")
+	s.equal("its number", seen[0].Header().Seq, said.Seq)
+}
+
 func mistakes(s *story) {
 	file := filepath.Join(s.Dir, "file")
 	s.ok(os.WriteFile(file, nil, 0o600))
@@ -57,6 +87,9 @@ func mistakes(s *story) {
 		if _, err := operations.CreateSession.Call(s.ctx, s.As(s.Admin), s.Admin, in); operation.KindOf(err) != operation.Invalid || len(err.Error()) < 20 {
 			s.Errorf("%s: %v", name, err)
 		}
+		if _, err := operations.PreviewSession.Call(s.ctx, s.As(s.Admin), s.Admin, in); operation.KindOf(err) != operation.Invalid {
+			s.Errorf("preview, %s: %v", name, err)
+		}
 	}
 	_, err := operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{Permissions: "open"})
 	s.wants(operation.Forbidden, err)
@@ -64,6 +97,8 @@ func mistakes(s *story) {
 	s.wants(operation.Forbidden, err)
 	for _, dir := range []string{"/", "/etc", filepath.Dir(os.TempDir())} {
 		_, err = operations.CreateSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{WorkspacePath: dir})
+		s.wants(operation.Forbidden, err)
+		_, err = operations.PreviewSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.NewSession{WorkspacePath: dir})
 		s.wants(operation.Forbidden, err)
 	}
 	id := s.new(s.Ada, operations.NewSession{}).ID

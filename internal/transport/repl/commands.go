@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"chorus/internal/chat"
 	"chorus/internal/markdown"
 	"chorus/internal/suggest"
 )
@@ -15,34 +16,36 @@ type Command struct{ Name, Args, About string }
 
 // builtin are the commands of every chat. The terminal answers help, steer,
 // stop and exit itself; the session answers the others.
-var builtin = []Command{
-	{"help", "", "Show this list"},
-	{"status", "", "Show agent, model, permissions, context and what is going on"},
-	{"diff", "", "Show uncommitted changes in the repository, including new files"},
-	{"notes", "[list|set|get|clear]", "List and change work notes"},
-	{"model", "[name]", "Show or change the model"},
-	{"mode", "[plan|review|implement|verify|off]", "Show or change the mode"},
-	{"approve-all", "", "Approve every request automatically, or stop doing so"},
-	{"steer", "text", "Interrupt the run with a message"},
-	{"stop", "[all]", "Stop the run; all: also drop waiting prompts"},
-	{"cost", "", "Show tokens and cost"},
-	{"why", "", "Explain the last answer: what was allowed and read, what it cost"},
-	{"tools", "", "List the agent's tools"},
-	{"skill", "[name] [text]", "Call a skill (or /name); without a name, list skills; also list, show, diff, approve"},
-	{"memory", "[show|edit|…]", "Show and change what agents remember in this folder"},
-	{"schedule", "[add|list|…]", "Manage messages sent to agents at set times"},
-	{"hook", "[create|list|…]", "Manage hooks, which run on events or at set times"},
-	{"process", "[list|kill|logs]", "Manage commands that agents left running"},
-	{"prompts", "", "List the prompts of MCP servers; use one with /server:prompt ARGUMENTS"},
-	{"attach", "[path]", "Attach a file or picture to the next message; without a path, or with Ctrl-V, the picture in the clipboard"},
-	{"clear", "", "Start over; the journal keeps the old messages"},
-	{"resume", "[id]", "Continue another session of this folder; without an id, list them"},
-	{"exit", "", "Leave (also /quit, /q)"},
+func builtin() []Command {
+	return []Command{
+		{"help", "", "Show this list"},
+		{"status", "", "Show agent, model, permissions, context and what is going on"},
+		{"diff", "", "Show uncommitted changes in the repository, including new files"},
+		{"notes", "[list|set|get|clear]", "List and change work notes"},
+		{"model", "[name]", "Show or change the model"},
+		{"mode", "[" + strings.Join(append(chat.ModeNames(), chat.NoMode), "|") + "]", "Show or change the mode"},
+		{"approve-all", "", "Approve every request automatically, or stop doing so"},
+		{"steer", "text", "Interrupt the run with a message"},
+		{"stop", "[all]", "Stop the run; all: also drop waiting prompts"},
+		{"cost", "", "Show tokens and cost"},
+		{"why", "", "Explain the last answer: what was allowed and read, what it cost"},
+		{"tools", "", "List the agent's tools"},
+		{"skill", "[name] [text]", "Call a skill (or /name); without a name, list skills; also list, show, diff, approve"},
+		{"memory", "[show|edit|…]", "Show and change what agents remember in this folder"},
+		{"schedule", "[add|list|…]", "Manage messages sent to agents at set times"},
+		{"hook", "[create|list|…]", "Manage hooks, which run on events or at set times"},
+		{"process", "[list|kill|logs]", "Manage commands that agents left running"},
+		{"prompts", "", "List the prompts of MCP servers; use one with /server:prompt ARGUMENTS"},
+		{"attach", "[path]", "Attach a file or picture to the next message; without a path, or with Ctrl-V, the picture in the clipboard"},
+		{"clear", "", "Start over; the journal keeps the old messages"},
+		{"resume", "[id]", "Continue another session of this folder; without an id, list them"},
+		{"exit", "", "Leave (also /quit, /q)"},
+	}
 }
 
 // Commands returns a session's commands for other users: those of every chat and those that the session adds.
 func Commands(ctx context.Context, s Session) []Command {
-	all := slices.Clone(builtin)
+	all := builtin()
 	if more, ok := s.(Commander); ok {
 		for _, c := range more.Commands(ctx) {
 			if !known(c.Name, all) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -234,7 +233,7 @@ func TestChatTellsNamesApart(t *testing.T) {
 // TestCommandsAreToldInOneVoice: the chat's own commands stand in one list with those that operations add, which begin with a capital letter.
 func TestCommandsAreToldInOneVoice(t *testing.T) {
 	t.Parallel()
-	for _, c := range append(slices.Clone(builtin), themeCommand) {
+	for _, c := range append(builtin(), themeCommand) {
 		if first, _ := utf8.DecodeRuneInString(c.About); !unicode.IsUpper(first) || strings.HasSuffix(c.About, ".") {
 			t.Errorf("/%s: %q", c.Name, c.About)
 		}

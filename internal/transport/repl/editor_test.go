@@ -136,7 +136,7 @@ func TestSlash(t *testing.T) {
 		"stauts": "no command /stauts; did you mean /status?", "appr": "no command /appr; did you mean /approve-all?",
 		"zzzzzzzz": "no command /zzzzzzzz; /help lists them", "": "no command /; /help lists them",
 	} {
-		if got := unknownWords(name, builtin); got != want {
+		if got := unknownWords(name, builtin()); got != want {
 			t.Errorf("%q: %q, want %q", name, got, want)
 		}
 	}

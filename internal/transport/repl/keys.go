@@ -104,9 +104,9 @@ func (w *window) inputKey(msg tea.KeyPressMsg, chord bool) tea.Cmd {
 
 // plan switches planning on and off for later prompts.
 func (w *window) plan() tea.Cmd {
-	line, said := "/mode plan", "from the next prompt on: plan"
+	line, said := "/mode "+chat.ModePlan, "from the next prompt on: "+chat.ModePlan
 	if w.s.Info().Mode != "" {
-		line, said = "/mode off", "from the next prompt on: no mode"
+		line, said = "/mode "+chat.NoMode, "from the next prompt on: no mode"
 	}
 	return w.inTurn(func() tea.Msg {
 		if _, err := w.s.Command(w.ctx, line); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"chorus/internal/chat"
 	"chorus/internal/feed"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
@@ -97,13 +98,14 @@ func localPath(path string) string {
 type choices struct {
 	Models   []operations.Model
 	Profiles []operations.Profile
-	Modes    []string
+	Modes    []chat.Mode
+	NoMode   string   // ends a mode
 	Agents   []string // the others
 }
 
 // choose loads the options. A list that cannot be loaded is left out: the conversation is shown anyway.
 func (p *Pages) choose(r *http.Request, by operation.Caller) choices {
-	c := choices{Modes: []string{"plan", "review", "implement", "verify"}}
+	c := choices{Modes: chat.Modes(), NoMode: chat.NoMode}
 	if list, err := operations.ListModels.Call(r.Context(), p.Executor, by, operation.None{}); err == nil {
 		c.Models = slices.DeleteFunc(slices.Clone(list.Items), func(m operations.Model) bool { return !m.Ready })
 	}

@@ -198,7 +198,7 @@ func (s *Session) mode(name string) (string, error) {
 	switch name {
 	case "":
 		return cmp.Or(s.Choice.Snapshot().Mode, "none"), nil
-	case "off", "none":
+	case chat.NoMode, "none":
 		name = ""
 	}
 	if err := runsetup.ValidMode(name); err != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"chorus/internal/connector/slash"
+	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/repl"
 )
@@ -24,6 +25,11 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	case "/resume":
 		return s.resume(ctx, strings.TrimSpace(rest))
 	}
+	if s.ID() == "" {
+		if answer, done, err := s.first(ctx, line); err != nil || done {
+			return answer, err
+		}
+	}
 	answer, err := operations.RunCommand.Call(ctx, s.service, s.by, operations.CommandLine{ID: s.ID(), Line: line})
 	switch {
 	case err != nil:
@@ -37,8 +43,38 @@ func (s *Session) Command(ctx context.Context, line string) (string, error) {
 	return repl.PlainBlock(answer.Text), err
 }
 
+// first runs a command before the session exists. done is false if the session exists then, because the command
+// needs it.
+func (s *Session) first(ctx context.Context, line string) (answer string, done bool, err error) {
+	s.mu.Lock()
+	planned, before := s.planned, s.now
+	s.mu.Unlock()
+	out, err := operations.RunFirst.Call(ctx, s.service, s.by, operations.FirstCommand{NewSession: planned, Line: line})
+	if err != nil {
+		return "", false, err
+	}
+	if out.Begin {
+		_, err = s.create(ctx, "")
+		return "", false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now.ID != "" {
+		return "", false, nil // a file has been attached meanwhile
+	}
+	if model := joined(out.Session.Provider, out.Session.Model); model != joined(before.Provider, before.Model) {
+		s.planned.Provider, s.planned.Model = "", model
+	}
+	s.planned.Mode = out.Session.Mode
+	s.now = out.Session
+	return repl.PlainBlock(out.Text), true, nil
+}
+
 // Change sets another mode or other permissions for the session's next prompts.
 func (s *Session) Change(ctx context.Context, in operations.SessionChange) error {
+	if _, err := s.create(ctx, ""); err != nil {
+		return err
+	}
 	in.ID = s.ID()
 	now, err := operations.ChangeSession.Call(ctx, s.service, s.by, in)
 	if err == nil {
@@ -51,7 +87,7 @@ func (s *Session) Change(ctx context.Context, in operations.SessionChange) error
 
 // Commands implements repl.Commander: the commands that the server adds.
 func (s *Session) Commands(ctx context.Context) []repl.Command {
-	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID()})
+	list, err := s.complete(ctx, "")
 	if err != nil {
 		return nil // an older server; it answers unknown commands itself
 	}
@@ -68,12 +104,24 @@ func (s *Session) Complete(ctx context.Context, typed string) ([]repl.Completion
 		list, err := s.others(ctx)
 		return repl.ResumeChoices(list[:min(len(list), maxListed)], strings.TrimSpace(rest)), err
 	}
-	list, err := operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: s.ID(), Line: typed})
+	list, err := s.complete(ctx, typed)
 	var out []repl.Completion
 	for _, c := range list.Items {
 		out = append(out, repl.Completion(c))
 	}
 	return out, err
+}
+
+// complete asks the server how a line can continue.
+func (s *Session) complete(ctx context.Context, typed string) (operation.List[operations.Completion], error) {
+	s.mu.Lock()
+	now, planned := s.now, s.planned
+	s.mu.Unlock()
+	if now.ID != "" {
+		return operations.CompleteCommand.Call(ctx, s.service, s.by, operations.CommandStart{ID: now.ID, Line: typed})
+	}
+	return operations.CompleteFirst.Call(ctx, s.service, s.by,
+		operations.FirstLineStart{Line: typed, Agent: planned.Agent, WorkspacePath: planned.WorkspacePath, Model: joined(now.Provider, now.Model)})
 }
 
 // maxListed is how many sessions /resume shows.
@@ -126,6 +174,12 @@ func (s *Session) Says(ctx context.Context, line string) bool {
 }
 
 func (s *Session) skills(ctx context.Context) ([]operations.Skill, error) {
-	list, err := operations.ListSkills.Call(ctx, s.service, s.by, operations.SkillQuery{SkillPlace: operations.SkillPlace{Session: s.ID()}, Status: "on"})
+	s.mu.Lock()
+	place := operations.SkillPlace{Session: s.now.ID}
+	if place.Session == "" {
+		place.Workspace, place.Agent = s.planned.WorkspacePath, s.now.Agent
+	}
+	s.mu.Unlock()
+	list, err := operations.ListSkills.Call(ctx, s.service, s.by, operations.SkillQuery{SkillPlace: place, Status: "on"})
 	return list.Items, err
 }

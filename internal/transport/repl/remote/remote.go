@@ -24,13 +24,18 @@ import (
 	"chorus/internal/transport/repl"
 )
 
-// Session is one conversation on a server.
+// Session is one conversation on a server. A new one is created there by the first words, or by what else needs it: a
+// file, or a command about it. Until then it has no id.
 type Session struct {
 	service operation.Executor
 	by      operation.Caller
 
+	creating sync.Mutex    // held while the session is created
+	exists   chan struct{} // closed once it exists
+
 	mu       sync.Mutex
-	now      operations.Session
+	planned  operations.NewSession // what it is created with
+	now      operations.Session    // before it exists: what it would be
 	used     bool
 	made     bool              // by this terminal
 	attached []string          // references of files for the next prompt
@@ -45,21 +50,23 @@ var _ repl.Session = (*Session)(nil)
 // Options say which conversation it is, and how its approvals are answered.
 type Options struct {
 	New operations.NewSession
+	// AtOnce creates the session before anything is said, for those who name it by its id.
+	AtOnce bool
 	// ID opens an existing session; Resume says how much of it to use and with which model.
 	ID     string
 	Resume operations.ResumeRequest
 	Yes    bool
 }
 
-// Open creates a session on the server, or opens one.
+// Open opens a session, or prepares a new one: the server says at once if it cannot be.
 func Open(ctx context.Context, service operation.Executor, by operation.Caller, o Options) (*Session, error) {
-	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, names: map[string]string{}, used: o.ID != ""}
-	var err error
+	s := &Session{service: service, by: by, yes: o.Yes, always: map[string]bool{}, labels: map[string]string{}, names: map[string]string{}, used: o.ID != "",
+		planned: o.New, exists: make(chan struct{})}
 	if o.ID == "" {
-		made, err := operations.CreateSession.Call(ctx, service, by, o.New)
-		s.now, s.made = made.Session, err == nil
-		return s, err
+		return s, s.prepare(ctx, o.AtOnce)
 	}
+	close(s.exists)
+	var err error
 	if s.now, err = operations.GetSession.Call(ctx, service, by, operations.SessionRef{ID: o.ID}); err != nil {
 		return nil, err
 	}
@@ -71,13 +78,49 @@ func Open(ctx context.Context, service operation.Executor, by operation.Caller, 
 	return s, err
 }
 
+// prepare asks what a new session would be. An older server cannot say, and creates it instead.
+func (s *Session) prepare(ctx context.Context, atOnce bool) error {
+	if !atOnce {
+		now, err := operations.PreviewSession.Call(ctx, s.service, s.by, s.planned)
+		if kind := operation.KindOf(err); kind != operation.Invalid && kind != operation.NotFound {
+			s.now = now
+			return err
+		}
+	}
+	_, err := s.create(ctx, "")
+	return err
+}
+
+// create creates the session unless it exists. With a message, both are created together, and seq is the message's
+// number; 0: the session existed already.
+func (s *Session) create(ctx context.Context, message string) (seq int64, err error) {
+	s.creating.Lock()
+	defer s.creating.Unlock()
+	s.mu.Lock()
+	in, there := s.planned, s.now.ID != ""
+	s.mu.Unlock()
+	if there {
+		return 0, nil
+	}
+	in.Message = message
+	made, err := operations.CreateSession.Call(ctx, s.service, s.by, in)
+	if err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now, s.made, s.used = made.Session, true, made.Seq > 0
+	close(s.exists)
+	return made.Seq, nil
+}
+
 func (s *Session) session() operations.Session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-// ID is the session's short id.
+// ID is the session's short id; "": it does not exist yet.
 func (s *Session) ID() string { return s.session().ID }
 
 // Start is the number of the last event.
@@ -93,12 +136,14 @@ func (s *Session) Used() bool {
 // discardTime is how long leaving waits for the server.
 const discardTime = 3 * time.Second
 
-// Discard removes a session that was created for this terminal and never used, so that a look leaves no trace in
-// lists. If the terminal is killed, the empty session stays.
+// Discard removes a session that was created for this terminal and never used: a command or a file had needed it.
 func (s *Session) Discard(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTime)
 	defer cancel()
-	if !s.made || s.Used() {
+	s.mu.Lock()
+	unused := s.made && !s.used
+	s.mu.Unlock()
+	if !unused {
 		return nil
 	}
 	if now, err := s.refresh(ctx); err != nil || now.Seq > 0 || now.Queue > 0 { // others may have found it
@@ -120,8 +165,11 @@ func (s *Session) Unfinished() (int64, bool) {
 	return now.Seq, true
 }
 
-// Attach attaches a file to the next prompt.
+// Attach attaches a file to the next prompt. It creates the session, because the server keeps files in one.
 func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error {
+	if _, err := s.create(ctx, ""); err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
+	}
 	stored, err := operations.Attach.Call(ctx, s.service, s.by, operations.NewAttachment{ID: s.ID(), Name: name, File: operation.File{Name: name, ReadCloser: io.NopCloser(file)}})
 	if err != nil {
 		return fmt.Errorf("attach %s: %w", name, err)
@@ -133,6 +181,10 @@ func (s *Session) Attach(ctx context.Context, name string, file io.Reader) error
 }
 
 func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
+	seq, err := s.create(ctx, text)
+	if err != nil || seq > 0 {
+		return repl.Receipt{Seq: seq}, err
+	}
 	s.mu.Lock()
 	attached := s.attached
 	s.mu.Unlock()
@@ -149,6 +201,10 @@ func (s *Session) Send(ctx context.Context, text string) (repl.Receipt, error) {
 }
 
 func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (bool, error) {
+	seq, err := s.create(ctx, text)
+	if err != nil || seq > 0 {
+		return true, err
+	}
 	said, err := operations.Steer.Call(ctx, s.service, s.by, operations.SteerMessage{ID: s.ID(), Message: text, Mode: mode})
 	if err == nil {
 		s.mu.Lock()
@@ -159,6 +215,9 @@ func (s *Session) Steer(ctx context.Context, text string, mode chat.Intake) (boo
 }
 
 func (s *Session) Abort(ctx context.Context, all bool) error {
+	if s.ID() == "" {
+		return nil // nothing runs
+	}
 	_, err := operations.Abort.Call(ctx, s.service, s.by, operations.AbortRequest{ID: s.ID(), All: all})
 	return err
 }
@@ -195,10 +254,15 @@ func (s *Session) Keep(ctx context.Context, id string, rules []string) error {
 	return err
 }
 
-// Watch implements repl.Session. Calls that this terminal has already allowed are answered
-// before they are shown.
+// Watch implements repl.Session. It waits until the session exists. Calls that this terminal has already allowed are
+// answered before they are shown.
 func (s *Session) Watch(ctx context.Context, after int64) iter.Seq2[repl.Item, error] {
 	return func(yield func(repl.Item, error) bool) {
+		select {
+		case <-s.exists:
+		case <-ctx.Done():
+			return
+		}
 		var group []feed.Item
 		for item, err := range operations.Watch.Follow(ctx, s.service, s.by, operations.WatchRequest{ID: s.ID(), After: after}) {
 			if err != nil {

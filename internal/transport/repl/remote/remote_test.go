@@ -1,9 +1,12 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"iter"
+	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,13 +23,62 @@ type far struct {
 	operations.History
 	operations.Approvals
 	operations.Rules
+	operations.Commands
+	operations.SessionDeleting
 	answers []string
 	kept    []string
 	looked  int
+	created []operations.NewSession
+	deleted int
+	ran     []string
+	old     bool // it knows nothing of sessions that do not exist
 }
 
-func (f *far) CreateSession(context.Context, operation.Caller, operations.NewSession) (operations.CreatedSession, error) {
-	return operations.CreatedSession{Session: operations.Session{ID: "one", Agent: "helper"}}, nil
+func (f *far) CreateSession(_ context.Context, _ operation.Caller, in operations.NewSession) (operations.CreatedSession, error) {
+	f.created = append(f.created, in)
+	out := operations.CreatedSession{SessionID: "one", Session: operations.Session{ID: "one", Agent: "helper", Model: in.Model, Mode: in.Mode}}
+	if in.Message != "" {
+		out.Seq = 1
+	}
+	return out, nil
+}
+
+func (f *far) PreviewSession(_ context.Context, _ operation.Caller, in operations.NewSession) (operations.Session, error) {
+	if f.old {
+		return operations.Session{}, operation.Errorf(operation.Invalid, "it supports GET, PATCH, DELETE")
+	}
+	return operations.Session{Agent: "helper", Model: cmp.Or(in.Model, "usual"), Mode: in.Mode}, nil
+}
+
+func (f *far) RunFirst(_ context.Context, _ operation.Caller, in operations.FirstCommand) (operations.FirstAnswer, error) {
+	out := operations.FirstAnswer{Session: operations.Session{Agent: "helper", Model: cmp.Or(in.Model, "usual"), Mode: in.Mode}}
+	name, rest, _ := strings.Cut(in.Line, " ")
+	switch name {
+	case "/mode":
+		out.Session.Mode = rest
+	case "/model":
+		out.Session.Model = rest
+	default:
+		out.Begin = true
+	}
+	return out, nil
+}
+
+func (f *far) RunCommand(_ context.Context, _ operation.Caller, in operations.CommandLine) (operations.CommandAnswer, error) {
+	if in.ID != "one" {
+		return operations.CommandAnswer{}, operation.Errorf(operation.NotFound, "no session %s", in.ID)
+	}
+	f.ran = append(f.ran, in.Line)
+	return operations.CommandAnswer{}, nil
+}
+
+func (f *far) GetSession(context.Context, operation.Caller, operations.SessionRef) (operations.Session, error) {
+	return operations.Session{ID: "one", Agent: "helper"}, nil
+}
+
+func (f *far) DeleteSession(context.Context, operation.Caller, operations.SessionDeletion) (operations.DeletedSession, error) {
+	f.deleted++
+	return operations.DeletedSession{}, nil
 }
 
 func (f *far) Watch(context.Context, operation.Caller, operations.WatchRequest) iter.Seq2[feed.Item, error] {
@@ -68,7 +120,7 @@ func TestQuestions(t *testing.T) {
 	t.Parallel()
 	for _, yes := range []bool{true, false} {
 		server := &far{}
-		s := server.open(t, Options{Yes: yes})
+		s := server.open(t, Options{Yes: yes, AtOnce: true})
 		for item, err := range s.Watch(t.Context(), 0) {
 			if err != nil || item.Event == nil {
 				t.Fatalf("%+v, %v", item, err)
@@ -135,16 +187,103 @@ func TestRulesAreKeptOnTheServer(t *testing.T) {
 	}
 }
 
-func TestRefusedWords(t *testing.T) {
+// A session is created by the first words, with what was chosen before them.
+func TestTheFirstWordsCreateTheSession(t *testing.T) {
+	t.Parallel()
+	for name, say := range map[string]func(s *Session) (int64, error){
+		"sent": func(s *Session) (int64, error) {
+			got, err := s.Send(t.Context(), "hello")
+			return got.Seq, err
+		},
+		"steered": func(s *Session) (int64, error) {
+			asPrompt, err := s.Steer(t.Context(), "hello", chat.Inject)
+			if !asPrompt {
+				t.Error("steered: nothing was running")
+			}
+			return 1, err
+		},
+	} {
+		server := &far{}
+		s := server.open(t, Options{New: operations.NewSession{Agent: "helper", Permissions: "locked", Model: "first"}})
+		for _, line := range []string{"/mode plan", "/model second", "/mode review"} {
+			if _, err := s.Command(t.Context(), line); err != nil {
+				t.Fatal(name, line, err)
+			}
+		}
+		if err := s.Abort(t.Context(), true); err != nil {
+			t.Error(err)
+		}
+		if len(server.created) > 0 || s.ID() != "" || s.Used() || s.Info().Mode != "review" || s.Info().Model != "second" {
+			t.Fatalf("%s: created %+v, %+v", name, server.created, s.Info())
+		}
+		seq, err := say(s)
+		want := []operations.NewSession{{Agent: "helper", Permissions: "locked", Model: "second", Mode: "review", Message: "hello"}}
+		if err != nil || seq != 1 || !reflect.DeepEqual(server.created, want) || s.ID() != "one" || !s.Used() {
+			t.Errorf("%s: created %+v, number %d, %v", name, server.created, seq, err)
+		}
+		if err := s.Discard(t.Context()); err != nil || server.deleted > 0 {
+			t.Errorf("%s: deleted %d times, %v", name, server.deleted, err)
+		}
+	}
+}
+
+// What needs the session creates it once, and it is removed again if nothing is said.
+func TestACommandCreatesTheSession(t *testing.T) {
+	t.Parallel()
+	for _, server := range []*far{{}, {old: true}} {
+		s := server.open(t, Options{New: operations.NewSession{Model: "first"}})
+		for _, line := range []string{"/notes", "/mode plan"} {
+			if _, err := s.Command(t.Context(), line); err != nil {
+				t.Fatal(line, err)
+			}
+		}
+		if len(server.created) != 1 || server.created[0].Model != "first" || !slices.Equal(server.ran, []string{"/notes", "/mode plan"}) {
+			t.Errorf("created %+v, ran %v", server.created, server.ran)
+		}
+		if err := s.Discard(t.Context()); err != nil || server.deleted != 1 {
+			t.Errorf("deleted %d times, %v", server.deleted, err)
+		}
+	}
+	s := new(far).open(t, Options{})
+	if err := s.Discard(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whoever watches a session that does not exist sees it from its first event on.
+func TestWatchWaitsForTheSession(t *testing.T) {
 	t.Parallel()
 	s := new(far).open(t, Options{})
+	seen := make(chan int64)
+	go func() {
+		defer close(seen)
+		for item := range s.Watch(t.Context(), 0) {
+			seen <- item.Event.Seq
+		}
+	}()
+	select {
+	case seq := <-seen:
+		t.Fatalf("saw %d of a session that does not exist", seq)
+	default:
+	}
+	if _, err := s.Send(t.Context(), "hello"); err != nil {
+		t.Fatal(err)
+	}
+	if first, second := <-seen, <-seen; first != 1 || second != 2 {
+		t.Errorf("saw %d and %d", first, second)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for item, err := range new(far).open(t, Options{}).Watch(ctx, 0) {
+		t.Errorf("%+v, %v", item, err)
+	}
+}
+
+func TestRefusedWords(t *testing.T) {
+	t.Parallel()
+	s := new(far).open(t, Options{AtOnce: true})
 	got, err := s.Send(t.Context(), "hi")
 	if err != nil || got.Refused != "too many wait" || s.Used() {
 		t.Errorf("%+v, %v", got, err)
-	}
-	for _, line := range []string{"/diff", "/mode plan", "/nothing"} {
-		if _, err := s.Command(t.Context(), line); err == nil {
-			t.Errorf("%s went through", line)
-		}
 	}
 }
