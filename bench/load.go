@@ -35,7 +35,7 @@ func (b *stand) loadRows(ctx context.Context, n int, q float64) ([]row, error) {
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
-	var floor, chorus, floorPeak, chorusPeak, cpu []float64
+	var floor, chorus, floorPeak, chorusPeak, readPeak, cpu []float64
 	for i := range min(n, 3) { // each is four thousand turns: fewer say as much
 		rate, peak, err := b.floorLoad(ctx, loadSessions)
 		if err != nil {
@@ -46,13 +46,14 @@ func (b *stand) loadRows(ctx context.Context, n int, q float64) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		chorus, chorusPeak = append(chorus, rate), append(chorusPeak, cost.peak)
+		chorus, chorusPeak, readPeak = append(chorus, rate), append(chorusPeak, cost.talked), append(readPeak, cost.peak)
 		cpu = append(cpu, ms(cost.cpu.Nanoseconds())/loadSessions/short)
 	}
 	f, c := quantile(floor, q), quantile(chorus, q)
 	rows := []row{
 		{what: fmt.Sprintf("turns a second, %d sessions of %d turns at once", loadSessions, short), unit: "/s", floor: f, chorus: c, value: c / f, bar: barRate, how: "%.2f×", least: true},
 		{what: "… peak memory", unit: "MB", floor: quantile(floorPeak, q), chorus: quantile(chorusPeak, q), value: quantile(chorusPeak, q), bar: barLoad, how: "%.1f MB"},
+		{what: "… peak memory once all of them are read at once, to check them", unit: "MB", chorus: quantile(readPeak, q)},
 		{what: "… CPU per turn, starting and ending included", unit: "ms", chorus: quantile(cpu, q)},
 	}
 	watched, err := b.watchRows(ctx)
@@ -108,12 +109,14 @@ func (b *stand) serverLoad(ctx context.Context, home string, load conversationLo
 	if err != nil {
 		return 0, spent{}, err
 	}
-	turns, err = b.converse(ctx, s, load)
+	turns, talked, err := b.converse(ctx, s, load)
 	cost, stopped := s.stop()
+	cost.talked = talked
 	return turns, cost, errors.Join(err, stopped)
 }
 
-func (b *stand) converse(ctx context.Context, s *served, load conversationLoad) (float64, error) {
+// converse returns the turns in a second, and the server's peak memory until the last one.
+func (b *stand) converse(ctx context.Context, s *served, load conversationLoad) (turns, peak float64, err error) {
 	sessions, err := s.sessions(ctx, load.sessions, func(i int) string {
 		if load.dirs == nil {
 			return b.repo()
@@ -121,18 +124,19 @@ func (b *stand) converse(ctx context.Context, s *served, load conversationLoad) 
 		return load.dirs[i]
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := expect(ctx, b.url, short); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if err := each(len(sessions), func(i int) error { return s.say(ctx, sessions[i]) }); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	requests := load.sessions * (short + 1)
 	if _, err := control(ctx, http.MethodGet, fmt.Sprintf("%s/bench?await=%d", b.url, requests)); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
+	peak = float64(residentPeak(s.cmd.Process.Pid)) / 1e6
 	err = each(len(sessions), func(i int) error {
 		h, err := s.follow(ctx, sessions[i], func() {})
 		if err == nil && !h.whole() {
@@ -141,16 +145,16 @@ func (b *stand) converse(ctx context.Context, s *served, load conversationLoad) 
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	saw, err := sightings(ctx, b.url)
 	if err == nil && len(saw.Times) != requests {
 		err = fmt.Errorf("%d requests for %d turns: some were made twice", len(saw.Times), requests)
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return rate(saw, load.sessions*short), nil
+	return rate(saw, load.sessions*short), peak, nil
 }
 
 // whole reports whether a reader saw all of a run.

@@ -86,6 +86,7 @@ func (s *served) stop() (cost spent, err error) {
 // spent is what a server cost.
 type spent struct {
 	peak    float64 // MB resident
+	talked  float64 // MB resident until all conversations had ended and nobody had read them yet; 0: not measured
 	private float64 // MB at its end, with the processes that it started
 	cpu     time.Duration
 }
