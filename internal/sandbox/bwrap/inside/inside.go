@@ -31,6 +31,7 @@ func run() error {
 	// Landlock, seccomp and the session keyring belong to a thread, and commands inherit them from
 	// the thread that starts them. Therefore this thread does everything.
 	runtime.LockOSThread()
+	runtime.GOMAXPROCS(1) // what else there is to do need not wake further threads
 	// Allocations are rare, and a waiting sandbox should be small.
 	debug.SetGCPercent(25)
 	if err := dropSignals(); err != nil {
