@@ -3,6 +3,7 @@ package webtest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"image"
 	"image/png"
@@ -11,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 
@@ -137,33 +139,16 @@ func (h *server) pagesWithSomething() []namedPage {
 		{"agent-edit", "/agents/chorus/edit"}, {"request", fmt.Sprintf("/s/%s/requests/%d", talk, sent.Items[len(sent.Items)-1].Seq)}, {"doctor", "/doctor"}, {"share", "/s/" + talk + "/share"}, {"shared", shared.Path}, {"delete", "/s/" + talk + "/delete"}, {"sign-in", "/sign-in"}}
 }
 
+// settleTime is how long a page may take to look as it did: what comes by its stream may arrive, and scroll it, when everything else is there.
+const settleTime = 5 * time.Second
+
 // comparePicture compares what the window shows with the picture of that name, or takes that anew.
 func (t *tab) comparePicture(name string) {
 	t.Helper()
-	const frames = `await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));`
-	t.eval(`document.activeElement?.blur(); await document.fonts.ready; ` + frames + `scrollTo(0, 0);` + frames) // a conversation goes to its end by itself
-	ctx, cancel := context.WithTimeout(t.ctx, timeout)
-	defer cancel()
-	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		t.Fatal(err)
-	}
-	now, err := png.Decode(bytes.NewReader(raw))
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := filepath.Join(pageScreens, name+".png")
 	if *screens {
-		var out bytes.Buffer
-		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduceColours(now)); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.MkdirAll(pageScreens, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		_, now := t.picture()
+		t.keepPicture(file, now)
 		return
 	}
 	data, err := os.ReadFile(file)
@@ -175,10 +160,47 @@ func (t *tab) comparePicture(name string) {
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	if why := pictureDiffers(before, now); why != "" {
-		kept := filepath.Join(t.ArtifactDir(), name+".png")
-		_ = os.WriteFile(kept, raw, 0o600) // to be looked at
-		t.Errorf("%s: %s; it looks like %s now. If it should: make screens", name, why, kept)
+	for deadline := time.Now().Add(settleTime); ; {
+		raw, now := t.picture()
+		why := pictureDiffers(before, now)
+		if why == "" {
+			return
+		}
+		if time.Now().After(deadline) {
+			kept := filepath.Join(t.ArtifactDir(), name+".png")
+			_ = os.WriteFile(kept, raw, 0o600) // to be looked at
+			t.Errorf("%s: %s; it looks like %s now. If it should: make screens", name, why, kept)
+			return
+		}
+	}
+}
+
+// picture takes a picture of the beginning of a page.
+func (t *tab) picture() (raw []byte, now image.Image) {
+	t.Helper()
+	const frames = `await new Promise((r) => requestAnimationFrame(() => requestAnimationFrame(r)));`
+	t.eval(`document.activeElement?.blur(); await document.fonts.ready; ` + frames + `scrollTo(0, 0);` + frames) // a conversation goes to its end by itself
+	ctx, cancel := context.WithTimeout(t.ctx, timeout)
+	defer cancel()
+	raw, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, err = png.Decode(bytes.NewReader(raw)); err != nil {
+		t.Fatal(err)
+	}
+	return raw, now
+}
+
+// keepPicture writes a picture that others are compared with.
+func (t *tab) keepPicture(file string, now image.Image) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, reduceColours(now)); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, out.Bytes(), 0o644)); err != nil {
+		t.Fatal(err)
 	}
 }
 
