@@ -39,6 +39,14 @@ func toolTime(pid int) time.Duration {
 	return sum
 }
 
+// uncache makes the kernel forget what it has in memory of a file.
+func uncache(f *os.File) error {
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
+		return fmt.Errorf("remove %s from the page cache: %w", f.Name(), err)
+	}
+	return nil
+}
+
 // residentPeak is the most memory that a running process has had, in bytes; 0: not known here.
 func residentPeak(pid int) int64 { return statusLine(pid, "VmHWM:") }
 
