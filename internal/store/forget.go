@@ -256,9 +256,12 @@ func (db *DB) SaidBy(ctx context.Context, who string) ([]journal.Place, error) {
 // EditsOf returns, with their threads and numbers, the edits of events and of the messages that came with imports, by their
 // platform id.
 func (db *DB) EditsOf(ctx context.Context, events []journal.Place, messages []string) ([]chat.Event, error) {
-	of := map[journal.Place]bool{}
+	of, imported := map[journal.Place]bool{}, map[string]bool{}
 	for _, p := range events {
 		of[journal.Place{Thread: p.Thread, Seq: p.Seq}] = true
+	}
+	for _, id := range messages {
+		imported[id] = id != ""
 	}
 	var out []chat.Event
 	err := db.Query(ctx, `SELECT thread_id, seq, body FROM events WHERE kind = 'edited' ORDER BY thread_id, seq`, nil, func(rows *sql.Rows) error {
@@ -269,7 +272,7 @@ func (db *DB) EditsOf(ctx context.Context, events []journal.Place, messages []st
 		}
 		body, err := chat.DecodeBody(chat.KindEdited, []byte(text))
 		b, ok := body.(chat.Edited)
-		if err == nil && ok && (of[journal.Place{Thread: ev.Thread, Seq: b.Seq}] || b.Message != "" && slices.Contains(messages, b.Message)) {
+		if err == nil && ok && (of[journal.Place{Thread: ev.Thread, Seq: b.Seq}] || imported[b.Message]) {
 			ev.Body = b
 			out = append(out, ev)
 		}
