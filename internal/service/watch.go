@@ -359,24 +359,32 @@ func (r *reader) imported(ev chat.Event, b chat.Imported) ([]feed.Item, error) {
 	return out, nil
 }
 
-// ranBefore returns the results of calls that a fork begins with, by call: its lines have only what the model saw of them.
+// ranBefore returns the results of calls that a fork begins with, by call: its lines have only what the model saw of them. What it was
+// forked from may be a fork too.
 func (r *reader) ranBefore(imported chat.Event) (map[string]chat.ToolRan, error) {
 	out := map[string]chat.ToolRan{}
-	before, err := r.o.app.DB.EventsBefore(r.ctx, r.row.ID, imported.Seq, 1)
-	if err != nil || len(before) == 0 {
-		return out, err
-	}
-	fork, ok := before[0].Body.(chat.Forked)
-	if !ok {
-		return out, nil
-	}
-	events, err := r.o.app.DB.EventsFor(r.ctx, fork.From, store.EventFilter{Kind: chat.ToolRan{}.Kind(), Before: fork.AtSeq + 1})
-	for _, ev := range events { // none if the origin was deleted
-		if b, ok := ev.Body.(chat.ToolRan); ok {
-			out[b.Call] = b
+	thread, before := r.row.ID, imported.Seq
+	for range maxForks {
+		begin, err := r.o.app.DB.EventsFor(r.ctx, thread, store.EventFilter{Kind: chat.Forked{}.Kind(), Before: before, Limit: 1})
+		if err != nil || len(begin) == 0 {
+			return out, err
+		}
+		fork, ok := begin[0].Body.(chat.Forked)
+		if !ok {
+			return out, nil
+		}
+		thread, before = fork.From, fork.AtSeq+1
+		events, err := r.o.app.DB.EventsFor(r.ctx, thread, store.EventFilter{Kind: chat.ToolRan{}.Kind(), Before: before})
+		if err != nil {
+			return out, err
+		}
+		for _, ev := range events { // none if that was deleted
+			if b, ok := ev.Body.(chat.ToolRan); ok {
+				out[b.Call] = b
+			}
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 // bodiesOf returns the events that a line would have been. ran are known results of calls.

@@ -50,6 +50,27 @@ func forks(s *story) {
 	s.equal("events of the old one", after.Seq, now.Seq)
 }
 
+// forksOfForks checks that calls keep what they changed, however often a conversation is forked.
+func forksOfForks(s *story) {
+	s.opens(s.Dir)
+	id := s.new(s.Ada, operations.NewSession{WorkspacePath: s.Dir}).ID
+	s.say(s.Ada, id, "!call write {\"path\":\"greeting.txt\",\"content\":\"hello\"}\n!end\n!say written")
+	for depth := range 4 {
+		list, err := operations.Messages.Call(s.ctx, s.As(s.Ada), s.Ada, operations.EventRange{ID: id})
+		s.ok(err)
+		ran := only[feed.ToolResult](list.Items)
+		if len(ran) != 1 || !strings.Contains(ran[0].Diff, "+hello") || ran[0].Outcome != "ran" {
+			s.Errorf("after %d forks: %+v", depth, ran)
+		}
+		s.say(s.Ada, id, fmt.Sprintf("!say at %d", depth))
+		now, err := operations.GetSession.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionRef{ID: id})
+		s.ok(err)
+		fork, err := operations.Fork.Call(s.ctx, s.As(s.Ada), s.Ada, operations.ForkRequest{ID: id, AtSeq: now.Seq})
+		s.ok(err)
+		id = fork.SessionID
+	}
+}
+
 func resuming(s *story) {
 	s.opens(s.Dir)
 	folder := filepath.Join(s.Dir, ".agent")

@@ -35,7 +35,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		{"talking", talking}, {"words are taken once", takenOnce}, {"the queue has an end", queue},
 		{"watching from anywhere", watching}, {"pages of a journal", paging}, {"others' sessions", others}, {"scopes", scopes},
 		{"approvals", approvals}, {"a no goes back to the model", refusal}, {"stopping and steering", steering},
-		{"forks", forks}, {"session files", resuming}, {"files", attaching}, {"saved contexts", contexts}, {"requests", requests}, {"exports", exports}, {"replays", replays}, {"searching", searching},
+		{"forks", forks}, {"forks of forks", forksOfForks}, {"session files", resuming}, {"files", attaching}, {"saved contexts", contexts}, {"requests", requests}, {"exports", exports}, {"replays", replays}, {"searching", searching},
 		{"agents", agents}, {"settings", settings}, {"records", records}, {"system", system}, {"lists have an end", listing}, {"lists of hooks have pages", hookPages},
 	} {
 		t.Run(part.name, func(t *testing.T) {
