@@ -176,8 +176,17 @@ func (p *page) item(n ast.Node) {
 	p.write("</li>")
 }
 
+// manyColumns is how many columns do not fit beside each other on a phone: there each row is shown as a list.
+const manyColumns = 4
+
 func (p *page) table(n *extension.Table) {
-	p.write(`<div class="table"><table>`)
+	labels := p.labels(n)
+	if len(labels) < manyColumns {
+		labels = nil
+		p.write(`<div class="table"><table>`)
+	} else {
+		p.write(`<div class="table wide"><table>`)
+	}
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		tag := "td"
 		switch {
@@ -188,16 +197,20 @@ func (p *page) table(n *extension.Table) {
 			p.write("<tbody>")
 		}
 		p.write("<tr>")
-		for c := row.FirstChild(); c != nil; c = c.NextSibling() {
-			class := ""
+		i := 0
+		for c := row.FirstChild(); c != nil; c, i = c.NextSibling(), i+1 {
+			class, label := "", ""
 			switch c.(*extension.TableCell).Alignment {
 			case extension.AlignRight:
 				class = ` class="right"`
 			case extension.AlignCenter:
 				class = ` class="middle"`
 			}
-			p.write("<", tag, class, ">")
-			p.inline(strings.ReplaceAll(p.textOf(c), `\|`, "|"))
+			if tag == "td" && i < len(labels) {
+				label = ` data-label="` + html.EscapeString(labels[i]) + `"`
+			}
+			p.write("<", tag, class, label, ">")
+			p.inline(p.cell(c))
 			p.write("</", tag, ">")
 		}
 		p.write("</tr>")
@@ -209,6 +222,23 @@ func (p *page) table(n *extension.Table) {
 		p.write("</tbody>")
 	}
 	p.write("</table></div>")
+}
+
+// cell returns the source of a cell.
+func (p *page) cell(n ast.Node) string { return strings.ReplaceAll(p.textOf(n), `\|`, "|") }
+
+// maxLabel is how many characters of a column's head are repeated in each of its cells.
+const maxLabel = 40
+
+// labels returns the heads of a table's columns as plain text.
+func (p *page) labels(n *extension.Table) (labels []string) {
+	for c := n.FirstChild().FirstChild(); c != nil; c = c.NextSibling() {
+		head := page{src: p.src, linked: true}
+		head.inline(p.cell(c))
+		label := []rune(strings.TrimSpace(html.UnescapeString(tagless(head.out.String()))))
+		labels = append(labels, string(label[:min(len(label), maxLabel)]))
+	}
+	return labels
 }
 
 // inline writes the text of one block.

@@ -39,6 +39,8 @@ func TestHTML(t *testing.T) {
 		{"indented code", "a\n\n    <b>\n\tc", `<p>a</p>` + "\n" + `<figure class="code"><pre><code>&lt;b&gt;` + "\nc\n</code></pre></figure>"},
 		{"code in an item", "- a\n  ```\n  x\n    y\n  ```", `<ul><li>a` + "\n" + `<figure class="code"><pre><code>x` + "\n  y\n</code></pre></figure></li></ul>"},
 		{"block of markup", "<div onclick=x>\n\n<!-- a -->\n<p>", "<p>&lt;div onclick=x&gt;</p>\n<p>&lt;!-- a --&gt;<br>\n&lt;p&gt;</p>"},
+		{"many columns", "a | **b** | <i> | \"d\"\n--|--|--:|--\n1 | 2 | 3 | 4", `<div class="table wide"><table><thead><tr><th>a</th><th><strong>b</strong></th><th class="right">&lt;i&gt;</th><th>&#34;d&#34;</th></tr></thead>` +
+			`<tbody><tr><td data-label="a">1</td><td data-label="b">2</td><td class="right" data-label="&lt;i&gt;">3</td><td data-label="&#34;d&#34;">4</td></tr></tbody></table></div>`},
 		{"pipes in cells", "a | b\n--|--\n`x\\|y` | \\| z\nonly", `<div class="table"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody><tr><td><code>x|y</code></td><td>| z</td></tr><tr><td>only</td><td></td></tr></tbody></table></div>`},
 		{"linked picture", "[![alt](https://a.example/p.png)](https://b.example)", `<p><a href="https://b.example" rel="noopener noreferrer nofollow" target="_blank">alt</a></p>`},
 		{"picture", "![alt](https://a.example/p.png)", `<p><a href="https://a.example/p.png" rel="noopener noreferrer nofollow" target="_blank">alt</a></p>`},
@@ -54,7 +56,7 @@ func TestHTML(t *testing.T) {
 
 // known are the only things that may stand between angle brackets.
 var known = regexp.MustCompile(`^(/?(p|strong|em|s|code|h[2-6]|ul|ol|li|blockquote|pre|figure|figcaption|div|table|thead|tbody|tr|th|td|span|a)|br|hr|` +
-	`ol start="\d+"|li class="task"|figure class="code"|div class="table"|t[hd] class="(right|middle)"|span class="[a-z]+"|` +
+	`ol start="\d+"|li class="task"|figure class="code"|div class="table( wide)?"|t[hd]( class="(right|middle)")?( data-label="[^"<>]*")?|span class="[a-z]+"|` +
 	`a href="(https?://|mailto:)[^"<>]*" rel="noopener noreferrer nofollow" target="_blank")$`)
 
 func checkSafe(t interface{ Fatalf(string, ...any) }, src string) {

@@ -64,4 +64,15 @@ func TestGuidesAsFilesAreSearched(t *testing.T) {
 		t.Errorf("broken in the middle: %s", broken)
 	}
 	p.fits("a guide with tables")
+	// A row of many columns is a list of what is in them.
+	p.visit("/comparison.html")
+	p.until(`document.querySelectorAll(".table.wide td").length > 10`)
+	if beside := p.text(`[...document.querySelectorAll(".table.wide td:not(:first-child)")].filter((e) => e.offsetTop <= e.previousElementSibling.offsetTop).map((e) => e.textContent).join()`); beside != "" {
+		t.Errorf("beside each other: %s", beside)
+	}
+	if label := p.text(`getComputedStyle(document.querySelector(".table.wide td:nth-child(2)"), "::before").content`); !strings.Contains(label, "Chorus") {
+		t.Errorf("a cell is labelled %s", label)
+	}
+	p.fits("a table with many columns")
+	p.look("comparison-390")
 }
