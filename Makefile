@@ -18,6 +18,8 @@ CHAOS     ?= ./internal/chaos
 KILLS     ?= 10000
 SOAK      ?= 300
 CLUSTER   ?= 2000
+# How long generated commands are compared with what bash does with them.
+SHELL_FUZZ ?= 10m
 # Which of its stories on Discord is played; each number is another one.
 SEED      ?= 1
 # grpcnotrace leaves out gRPC's trace page, which would come with the OpenTelemetry exporter. Its text/template calls methods by
