@@ -1,14 +1,10 @@
 package internal_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -56,24 +52,9 @@ func TestAListOfModesIsFound(t *testing.T) {
 // modeLists lists where a file names the modes, or one that no other text names by itself.
 func modeLists(t *testing.T, file string) []string {
 	t.Helper()
-	set := token.NewFileSet()
-	parsed, err := parser.ParseFile(set, file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []string
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		lit, ok := n.(*ast.BasicLit)
-		if !ok || lit.Kind != token.STRING {
-			return true
-		}
-		text, err := strconv.Unquote(lit.Value)
+	return literals(t, file, func(text string) bool {
 		words := strings.FieldsFunc(text, func(r rune) bool { return r < 'a' || r > 'z' })
 		lacks := slices.ContainsFunc(chat.ModeNames(), func(name string) bool { return !slices.Contains(words, name) })
-		if err == nil && (text == chat.ModeImplement || !lacks && !strings.Contains(text, chat.ModeWords("or"))) {
-			out = append(out, set.Position(lit.Pos()).String()+" "+lit.Value)
-		}
-		return true
+		return text == chat.ModeImplement || !lacks && !strings.Contains(text, chat.ModeWords("or"))
 	})
-	return out
 }

@@ -121,7 +121,8 @@ func (o *Handler) PreviewSession(_ context.Context, by operation.Caller, in oper
 	if dir == o.Scratch(thread) {
 		dir = "" // its own folder has its id as its name
 	}
-	s := o.view(journal.Thread{ID: thread, Agent: thread.Agent(), Owner: by.Principal, Dir: dir, Title: in.Title, Next: 1}, store.Ends{}, Standing{Terms: terms}, o.Defaults(thread.Agent()))
+	now := o.app.DB.Now()
+	s := o.view(journal.Thread{ID: thread, Agent: thread.Agent(), Owner: by.Principal, Dir: dir, Title: in.Title, Next: 1, Created: now, LastActive: now}, store.Ends{}, Standing{Terms: terms}, o.Defaults(thread.Agent()))
 	s.ID, s.Thread = "", ""
 	o.addFacts(&s)
 	return s, nil

@@ -328,3 +328,34 @@ func TestNetworkErrorsArePlain(t *testing.T) {
 		}
 	}
 }
+
+// Messages without bytes are left out, the others keep their place; if none is left, there is nothing to send.
+func TestEncodeAll(t *testing.T) {
+	t.Parallel()
+	said := func(texts ...string) (out []*model.Message) {
+		for _, text := range texts {
+			m, err := model.NewMessage(model.User, chat.Participant{}, chat.TextBlocks(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, m)
+		}
+		return out
+	}
+	form := As("form", func(m *model.Message) (model.Wire, error) {
+		if text := m.Blocks.Text(); text != "bad" {
+			return model.Wire{Bytes: []byte(strings.TrimSpace(text))}, nil
+		}
+		return model.Wire{}, io.ErrUnexpectedEOF
+	})
+	placed, size, err := EncodeAll(said("one", " ", "three"), form)
+	if err != nil || len(placed) != 2 || placed[1].Index != 2 || string(placed[1].Bytes) != "three" || size != len("one,three,") {
+		t.Errorf("%+v, %d bytes, %v", placed, size, err)
+	}
+	if _, _, err := EncodeAll(said(" "), form); err == nil || !strings.Contains(err.Error(), "nothing to send") {
+		t.Error(err)
+	}
+	if _, _, err := EncodeAll(said("one", "bad"), form); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Error(err)
+	}
+}

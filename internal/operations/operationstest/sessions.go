@@ -46,6 +46,9 @@ func previews(s *story) {
 		list, err := operations.ListSessions.Call(s.ctx, s.As(s.Ada), s.Ada, operations.SessionQuery{Listing: "all"})
 		s.ok(err)
 		s.equal("sessions before one is created", len(list.Items), 0)
+		if would.CreatedAt.IsZero() || would.MovedAt.IsZero() {
+			s.Errorf("it would be created %v and have moved %v", would.CreatedAt, would.MovedAt)
+		}
 		made := s.new(s.Ada, in)
 		if in.WorkspacePath == "" {
 			made.WorkspacePath = "" // its own folder, which does not exist before it
