@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"chorus/internal/approval"
 	"chorus/internal/chat"
 	"chorus/internal/feed"
+	"chorus/internal/id"
 	"chorus/internal/operation"
 	"chorus/internal/operations"
 	"chorus/internal/transport/repl"
@@ -30,7 +32,9 @@ type Session struct {
 	service operation.Executor
 	by      operation.Caller
 
-	creating sync.Mutex    // held while the session is created
+	creating sync.Mutex // held while the session is created
+	key      string     // of the last try to create it, and what that was
+	tried    operations.NewSession
 	exists   chan struct{} // closed once it exists
 
 	mu       sync.Mutex
@@ -103,6 +107,10 @@ func (s *Session) create(ctx context.Context, message string) (seq int64, err er
 		return 0, nil
 	}
 	in.Message = message
+	if s.key == "" || !reflect.DeepEqual(in, s.tried) { // the same again is the same try, whose answer was lost
+		s.key, s.tried = id.New(), in
+	}
+	in.Key = s.key
 	made, err := operations.CreateSession.Call(ctx, s.service, s.by, in)
 	if err != nil {
 		return 0, err

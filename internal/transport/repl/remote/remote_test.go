@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"errors"
 	"iter"
 	"reflect"
 	"slices"
@@ -31,11 +32,16 @@ type far struct {
 	created []operations.NewSession
 	deleted int
 	ran     []string
+	lost    int  // how many answers about created sessions are lost
 	old     bool // it knows nothing of sessions that do not exist
 }
 
 func (f *far) CreateSession(_ context.Context, _ operation.Caller, in operations.NewSession) (operations.CreatedSession, error) {
 	f.created = append(f.created, in)
+	if f.lost > 0 {
+		f.lost--
+		return operations.CreatedSession{}, errLost
+	}
 	out := operations.CreatedSession{SessionID: "one", Session: operations.Session{ID: "one", Agent: "helper", Model: in.Model, Mode: in.Mode}}
 	if in.Message != "" {
 		out.Seq = 1
@@ -217,13 +223,39 @@ func TestTheFirstWordsCreateTheSession(t *testing.T) {
 			t.Fatalf("%s: created %+v, %+v", name, server.created, s.Info())
 		}
 		seq, err := say(s)
-		want := []operations.NewSession{{Agent: "helper", Permissions: "locked", Model: "second", Mode: "review", Message: "hello"}}
+		want := []operations.NewSession{{Agent: "helper", Permissions: "locked", Model: "second", Mode: "review", Message: "hello", Key: s.key}}
 		if err != nil || seq != 1 || !reflect.DeepEqual(server.created, want) || s.ID() != "one" || !s.Used() {
 			t.Errorf("%s: created %+v, number %d, %v", name, server.created, seq, err)
 		}
 		if err := s.Discard(t.Context()); err != nil || server.deleted > 0 {
 			t.Errorf("%s: deleted %d times, %v", name, server.deleted, err)
 		}
+	}
+}
+
+// errLost is what a terminal hears when the connection ends.
+var errLost = errors.New("the connection ended")
+
+// If the answer to the first words is lost, the same words again are the same session; others are another one, and so are the same ones in another mode.
+func TestTheFirstWordsAreSentAgain(t *testing.T) {
+	t.Parallel()
+	server := &far{lost: 3}
+	s := server.open(t, Options{})
+	for i, text := range []string{"hello", "hello", "another", "another"} {
+		if i == 3 {
+			if _, err := s.Command(t.Context(), "/mode plan"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Send(t.Context(), text); (i < 3) != errors.Is(err, errLost) {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+	keys := func(i, j int) bool {
+		return server.created[i].Key != "" && server.created[i].Key == server.created[j].Key
+	}
+	if len(server.created) != 4 || !keys(0, 1) || keys(1, 2) || keys(2, 3) {
+		t.Errorf("%+v", server.created)
 	}
 }
 
